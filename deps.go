@@ -1,0 +1,37 @@
+package main
+
+import (
+	_ "github.com/Masterminds/semver/v3"
+	_ "github.com/getkin/kin-openapi/openapi3"
+	_ "github.com/getkin/kin-openapi/openapi3filter"
+	_ "github.com/knadh/koanf/parsers/yaml"
+	_ "github.com/knadh/koanf/providers/confmap"
+	_ "github.com/knadh/koanf/v2"
+	_ "github.com/labstack/echo/v4"
+	_ "github.com/oapi-codegen/runtime"
+	_ "github.com/prometheus/alertmanager/template"
+	_ "github.com/prometheus/client_golang/api/prometheus/v1"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	_ "github.com/prometheus/common/config"
+	_ "github.com/prometheus/common/expfmt"
+	_ "github.com/prometheus/common/promslog"
+	_ "github.com/prometheus/common/version"
+	_ "github.com/prometheus/prometheus/config"
+	_ "github.com/prometheus/prometheus/promql"
+	_ "github.com/prometheus/prometheus/promql/parser"
+	_ "github.com/prometheus/prometheus/rules"
+	_ "github.com/prometheus/prometheus/scrape"
+	_ "github.com/prometheus/prometheus/tsdb"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/spf13/cobra"
+	_ "github.com/stretchr/testify/require"
+	_ "go.uber.org/goleak"
+	_ "go.yaml.in/yaml/v3"
+	_ "golang.org/x/crypto/bcrypt"
+	_ "golang.org/x/sync/errgroup"
+	_ "modernc.org/sqlite"
+	_ "pgregory.net/rapid"
+)
+
+func main() {}

@@ -1,0 +1,76 @@
+package scaling
+
+import "time"
+
+// Window is one condition of a signal with its progress.
+type Window struct {
+	Direction  Direction `json:"direction"`
+	Comparison string    `json:"comparison"`
+	// Threshold is nil while a word such as max_workers has no number (an
+	// unbounded scope).
+	Threshold     *float64 `json:"threshold"`
+	Truth         string   `json:"state"`
+	Sustained     bool     `json:"sustained"`
+	HeldSeconds   float64  `json:"heldSeconds"`
+	WindowSeconds float64  `json:"windowSeconds"`
+	AtLeast       bool     `json:"atLeast,omitempty"`
+}
+
+// Input is one signal of a scope at a tick, with its windows.
+type Input struct {
+	Name  string `json:"name"`
+	Class Class  `json:"class"`
+	Unit  string `json:"unit,omitempty"`
+	// Export names the input metric that the signal feeds, such as
+	// input_avg_cpu; empty for none.
+	Export string `json:"export,omitempty"`
+	Value  Value  `json:"value"`
+	// Reason says why the value is unknown.
+	Reason string `json:"reason,omitempty"`
+	// Applies is false when the slot mode or an empty scope takes the signal
+	// out of the decision.
+	Applies bool     `json:"applies"`
+	Windows []Window `json:"windows,omitempty"`
+}
+
+// Shadow is what a rule set that cannot act would have recommended.
+type Shadow struct {
+	RuleSet            RuleSetRef `json:"ruleSet"`
+	Action             Action     `json:"action"`
+	Row                RowID      `json:"row"`
+	Reason             string     `json:"reason"`
+	RecommendedWorkers *int       `json:"recommendedWorkers"`
+	// Agrees is true when action and target are those of the active set.
+	Agrees bool `json:"agrees"`
+}
+
+// Evaluation is everything that one tick said about one scope: the
+// recommendation and what it was computed from. The evaluator publishes a
+// slice of them per tick.
+type Evaluation struct {
+	Scope          Scope          `json:"scope"`
+	Recommendation Recommendation `json:"recommendation"`
+	Inputs         []Input        `json:"inputs"`
+	Shadows        []Shadow       `json:"shadows"`
+	SlotMode       SlotMode       `json:"slotMode"`
+	Mode           Mode           `json:"mode"`
+	Deployment     Deployment     `json:"deployment"`
+	Paused         bool           `json:"paused"`
+	// MinWorkers and MaxWorkers are the tick's bounds; MaxWorkers is nil when
+	// the scope is unbounded.
+	MinWorkers int  `json:"minWorkers"`
+	MaxWorkers *int `json:"maxWorkers"`
+	Booting    int  `json:"booting"`
+	// ReportingWorkers is nil when unknown.
+	ReportingWorkers         *int      `json:"reportingWorkers"`
+	CooldownRemainingSeconds float64   `json:"cooldownRemainingSeconds"`
+	Interval                 float64   `json:"intervalSeconds"`
+	Tick                     time.Time `json:"tick"`
+	// Provisional is true while the source gives no answer: the tick was
+	// decided on unknowns and will be decided again (spec 1.2).
+	Provisional bool `json:"provisional"`
+	// NewGeneration is true on the tick at which the generation grew, Changed
+	// when generation, row or blockers differ from the tick before.
+	NewGeneration bool `json:"newGeneration"`
+	Changed       bool `json:"changed"`
+}

@@ -1,0 +1,110 @@
+// Package state keeps what Prometheus cannot: epochs, generations, ramps,
+// booting workers, cooldowns, pauses, runtime limits and the history of
+// decisions (spec 4.4).
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Kind is the kind of a record. Each has exactly one writer, so that
+// compare-and-set fences leaders and nothing else.
+type Kind string
+
+// The kinds.
+const (
+	// Leader holds the epoch; key "epoch".
+	Leader Kind = "leader"
+	// Decision is written by the evaluator, one per scope.
+	Decision Kind = "decision"
+	// Execution is written by the executor, one per scope.
+	Execution Kind = "execution"
+	// Control is written by the API, one per scope; key "" is the whole service.
+	Control Kind = "control"
+	// Tick is written by the evaluator, one per rule set: its last tick.
+	Tick Kind = "tick"
+)
+
+// Errors that every store returns.
+var (
+	// ErrNotFound says that there is no record under the key.
+	ErrNotFound = errors.New("record not found")
+	// ErrConflict says that a record's version is not the expected one: another
+	// writer was there first.
+	ErrConflict = errors.New("record was changed by another writer")
+)
+
+// Record is one stored value with the version that compare-and-set needs.
+type Record struct {
+	Kind Kind
+	Key  string
+	// Version is ≥ 1 and changes with every write.
+	Version uint64
+	Value   json.RawMessage
+}
+
+// Put is one compare-and-set write. Version is the version that was read, 0 if
+// the record must not exist yet.
+type Put struct {
+	Kind    Kind
+	Key     string
+	Version uint64
+	Value   json.RawMessage
+}
+
+// Remove deletes a record whatever its version; a missing one is no error.
+type Remove struct {
+	Kind Kind
+	Key  string
+}
+
+// Entry is one line of history.
+type Entry struct {
+	// ID is assigned by the store, unique and rising.
+	ID     int64
+	Scope  string
+	At     time.Time
+	Action string
+	// Kind is "decision" or "limits".
+	Kind  string
+	Value json.RawMessage
+}
+
+// Batch is written in one transaction: all of it or nothing.
+type Batch struct {
+	Puts    []Put
+	Removes []Remove
+	History []Entry
+}
+
+// Filter selects history, newest first.
+type Filter struct {
+	Scope        string
+	Action       string
+	Kind         string
+	Since, Until time.Time
+	// Before, if > 0, continues below the entry with that ID (a cursor).
+	Before int64
+	// Limit is 1…1000.
+	Limit int
+}
+
+// Store is the one interface of all implementations. When Apply returns nil
+// the batch is durable. After an error of Apply nothing of the batch is
+// visible.
+type Store interface {
+	Get(ctx context.Context, kind Kind, key string) (Record, error)
+	List(ctx context.Context, kind Kind) ([]Record, error)
+	// Apply writes the batch and returns the new versions of its Puts in order.
+	// It fails with ErrConflict if any version does not match.
+	Apply(ctx context.Context, b Batch) ([]uint64, error)
+	History(ctx context.Context, f Filter) ([]Entry, error)
+	// Trim keeps at most maxRecords per scope and kind, none older than oldest.
+	Trim(ctx context.Context, maxRecords int, oldest time.Time) error
+	// Check reports whether the store can be used now.
+	Check(ctx context.Context) error
+	Close() error
+}
