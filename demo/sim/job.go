@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Zeta's words for where a job is.
+const (
+	statusPending  = "PENDING"
+	statusRunning  = "RUNNING"
+	statusFinished = "FINISHED"
+	statusFailed   = "FAILED"
+	statusCanceled = "CANCELED"
+)
+
+// What a real master writes into errorMsg, without the frames below.
+const (
+	noResourceError = "org.apache.seatunnel.engine.server.resourcemanager.NoEnoughResourceException\n" +
+		"\tat org.apache.seatunnel.engine.server.dag.physical.ResourceUtils.applyResourceForPipeline(ResourceUtils.java:68)\n" +
+		"\tat org.apache.seatunnel.engine.server.dag.physical.SubPlan.stateProcess(SubPlan.java:628)\n"
+	lostWorkerError = "org.apache.seatunnel.engine.common.exception.SeaTunnelEngineException: The taskGroup is lost with its worker\n" +
+		"\tat org.apache.seatunnel.engine.server.CoordinatorService.failedTaskOnMemberRemoved(CoordinatorService.java:801)\n"
+)
+
+// JobSpec is what a user submits.
+type JobSpec struct {
+	Name string
+	// Parallelism P ≥ 1: the job needs 1 + P slots.
+	Parallelism int
+	// RunTime is how long it runs once it has its slots; 0 is a streaming job
+	// that runs until it is cancelled.
+	RunTime time.Duration
+	// CPUPerSlot and HeapPerSlot are what one slot adds to its worker's load,
+	// as ratios.
+	CPUPerSlot, HeapPerSlot float64
+	// Failure, if not empty, is the error with which it ends after RunTime.
+	Failure string
+}
+
+// job is a submitted job.
+type job struct {
+	id     int64
+	spec   JobSpec
+	status string
+	// shown as RUNNING although it has no slot (2.3.8 only).
+	retrying    bool
+	enqueued    time.Time
+	started     time.Time // zero until it has its slots
+	ended       time.Time
+	checked     time.Time
+	checks      int
+	errorMsg    string
+	lastAttempt time.Time
+}
+
+// need is how many slots the job has to get at once.
+func (j *job) need() int { return 1 + j.spec.Parallelism }
+
+// Submit hands a job to the cluster and returns its id.
+func (c *Cluster) Submit(spec JobSpec) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	spec.Parallelism = max(spec.Parallelism, 1)
+	if spec.Name == "" {
+		spec.Name = fmt.Sprintf("job-%d", c.nextJob+1)
+	}
+	j := &job{
+		id:       firstJobID + int64(c.nextJob)*jobIDStep,
+		spec:     spec,
+		status:   statusPending,
+		enqueued: c.now,
+		checked:  c.now,
+	}
+	c.nextJob++
+	if c.opt.Version == V238 {
+		j.status, j.retrying = statusRunning, true
+	}
+	c.jobs = append(c.jobs, j)
+	if c.opt.Strategy == Reject || c.pending()[0] == j {
+		c.try(j)
+	}
+	return j.id
+}
+
+// Cancel ends a job; it is false if the job is not waiting or running.
+func (c *Cluster) Cancel(id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range c.jobs {
+		if j.id == id {
+			c.end(j, statusCanceled, "")
+			return true
+		}
+	}
+	return false
+}
+
+// CancelAll ends every job and empties the queue.
+func (c *Cluster) CancelAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range append([]*job(nil), c.jobs...) {
+		c.end(j, statusCanceled, "")
+	}
+}
+
+// SetLoad changes what every job's slots cost from now on.
+func (c *Cluster) SetLoad(cpuPerSlot, heapPerSlot float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range c.jobs {
+		j.spec.CPUPerSlot, j.spec.HeapPerSlot = cpuPerSlot, heapPerSlot
+	}
+}
+
+// pending is the waiting queue, head first.
+func (c *Cluster) pending() []*job {
+	var q []*job
+	for _, j := range c.jobs {
+		if j.status == statusPending {
+			q = append(q, j)
+		}
+	}
+	return q
+}
+
+// end moves a job to the history and gives its slots back.
+func (c *Cluster) end(j *job, status, errorMsg string) {
+	j.status, j.errorMsg, j.ended = status, errorMsg, c.now
+	for _, m := range c.workers {
+		delete(m.slots, j)
+	}
+	for i, o := range c.jobs {
+		if o == j {
+			c.jobs = append(c.jobs[:i], c.jobs[i+1:]...)
+			break
+		}
+	}
+	c.history = append(c.history, j)
+}
+
+// endJobs ends what has run for long enough, and what 2.3.8 gives up on.
+func (c *Cluster) endJobs() {
+	for _, j := range append([]*job(nil), c.jobs...) {
+		switch {
+		case j.retrying && c.now.Sub(j.enqueued) >= rejectAfter:
+			c.end(j, statusFailed, noResourceError)
+		case j.started.IsZero() || j.spec.RunTime == 0 || c.now.Sub(j.started) < j.spec.RunTime:
+		case j.spec.Failure != "":
+			c.end(j, statusFailed, j.spec.Failure)
+		default:
+			c.end(j, statusFinished, "")
+		}
+	}
+}
+
+// schedule tries the head of the queue every 3 s as Zeta's single scheduling
+// thread does, so a big head job holds up every smaller one behind it. 2.3.8
+// retries each job by itself.
+func (c *Cluster) schedule() {
+	if c.opt.Version == V238 {
+		for _, j := range append([]*job(nil), c.jobs...) {
+			if j.retrying && c.now.Sub(j.lastAttempt) >= scheduleEvery {
+				c.try(j)
+			}
+		}
+		return
+	}
+	for q := c.pending(); len(q) > 0; q = c.pending() {
+		if c.now.Sub(q[0].lastAttempt) < scheduleEvery || !c.try(q[0]) {
+			return
+		}
+	}
+}
+
+// try gives a job its slots, all of them or none.
+func (c *Cluster) try(j *job) bool {
+	j.lastAttempt, j.checked = c.now, c.now
+	j.checks++
+	if !c.fits(j.need()) {
+		if c.opt.Strategy == Reject && c.opt.Version != V238 {
+			c.rejected = true
+			c.end(j, statusFailed, noResourceError)
+		}
+		return false
+	}
+	for range j.need() {
+		c.emptiest().slots[j]++
+	}
+	j.status, j.retrying, j.started = statusRunning, false, c.now.Add(jobBatchPause)
+	return true
+}
+
+// fits reports whether n slots are free. Dynamic workers always have room.
+func (c *Cluster) fits(n int) bool {
+	if c.opt.DynamicSlots {
+		return len(c.usable()) > 0
+	}
+	free := 0
+	for _, m := range c.usable() {
+		free += c.opt.SlotsPerWorker - m.assigned()
+	}
+	return free >= n
+}
+
+// usable are the workers that answer a slot request.
+func (c *Cluster) usable() []*member {
+	var us []*member
+	for _, m := range c.workers {
+		if m.frozenAt.IsZero() {
+			us = append(us, m)
+		}
+	}
+	return us
+}
+
+// emptiest is the worker with the fewest slots in use, the oldest of them.
+func (c *Cluster) emptiest() *member {
+	var best *member
+	for _, m := range c.usable() {
+		if best == nil || m.assigned() < best.assigned() {
+			best = m
+		}
+	}
+	return best
+}
+
+// slotTotals counts slots as /overview does: dynamic workers have just those
+// that are in use.
+func (c *Cluster) slotTotals() (total, free int) {
+	for _, m := range c.workers {
+		t, f := c.slotsOf(m)
+		total, free = total+t, free+f
+	}
+	return total, free
+}
+
+func (c *Cluster) slotsOf(m *member) (total, free int) {
+	if c.opt.DynamicSlots {
+		return m.assigned(), 0
+	}
+	return c.opt.SlotsPerWorker, c.opt.SlotsPerWorker - m.assigned()
+}
