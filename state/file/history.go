@@ -1,0 +1,218 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+// pile is what Trim counts: the entries of one kind of one scope.
+type pile struct{ scope, kind string }
+
+// trimState remembers which piles grew since the last Trim, so that trimming
+// 10,000 scopes costs what changed and not what is stored. The first Trim
+// after Open, and the first with a smaller limit, looks at all of them.
+type trimState struct {
+	mu    sync.Mutex
+	dirty map[pile]struct{}
+	// limit is the greatest count that every pile not in dirty may have.
+	limit   int
+	settled bool
+}
+
+func (t *trimState) touched(entries []state.Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dirty == nil {
+		t.dirty = map[pile]struct{}{}
+	}
+	for _, e := range entries {
+		t.dirty[pile{e.Scope, e.Kind}] = struct{}{}
+	}
+}
+
+// take hands out the dirty piles; all is true when every pile has to be looked
+// at instead.
+func (t *trimState) take(limit int) (piles []pile, all bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p := range t.dirty {
+		piles = append(piles, p)
+	}
+	all = !t.settled || limit < t.limit
+	t.dirty, t.limit, t.settled = nil, limit, true
+	return piles, all
+}
+
+// failed makes the next Trim look at everything.
+func (t *trimState) failed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settled = false
+}
+
+// History reads entries, newest first.
+func (s *Store) History(ctx context.Context, f state.Filter) ([]state.Entry, error) {
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	if s.closed.Load() {
+		return nil, state.ErrClosed
+	}
+	text, args := selectHistory(f)
+	stmt, err := s.statement(ctx, text)
+	if err != nil {
+		return nil, explain(s.path, fmt.Errorf("reading history: %w", err))
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, explain(s.path, fmt.Errorf("reading history: %w", err))
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	out := []state.Entry{}
+	for rows.Next() {
+		var e state.Entry
+		var at int64
+		var value []byte
+		if err := rows.Scan(&e.ID, &e.Scope, &at, &e.Action, &e.Kind, &value); err != nil {
+			return nil, explain(s.path, fmt.Errorf("reading history: %w", err))
+		}
+		e.At, e.Value = time.UnixMicro(at).UTC(), json.RawMessage(value)
+		out = append(out, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, explain(s.path, fmt.Errorf("reading history: %w", err))
+	}
+	return out, nil
+}
+
+// selectHistory builds the query of a filter: one fixed text per combination
+// of fields, so that the texts can be prepared once.
+func selectHistory(f state.Filter) (text string, args []any) {
+	var where []string
+	add := func(set bool, condition string, arg any) {
+		if set {
+			where, args = append(where, condition), append(args, arg)
+		}
+	}
+	add(f.Scope != "", "scope = ?", f.Scope)
+	add(f.Kind != "", "kind = ?", f.Kind)
+	add(f.Action != "", "action = ?", f.Action)
+	add(!f.Since.IsZero(), "at >= ?", ceilMicro(f.Since))
+	add(!f.Until.IsZero(), "at <= ?", f.Until.UnixMicro())
+	add(f.Before > 0, "id < ?", f.Before)
+	text = "SELECT id, scope, at, action, kind, value FROM history"
+	if len(where) > 0 {
+		text += " WHERE " + strings.Join(where, " AND ")
+	}
+	return text + " ORDER BY id DESC LIMIT ?", append(args, f.Limit)
+}
+
+// ceilMicro rounds up, so that "since" never includes what was before.
+func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
+
+func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stmt := s.history[text]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := s.reader.PrepareContext(ctx, text)
+	if err == nil {
+		s.history[text] = stmt
+	}
+	return stmt, err
+}
+
+// Sizes of one transaction of Trim: it must not hold up the tick's own write.
+const (
+	pilesPerTransaction   = 200
+	expiredPerTransaction = 2000
+)
+
+// Trim deletes in small transactions, so that a write never waits for long.
+func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) (err error) {
+	if maxRecords < 0 {
+		return fmt.Errorf("%w: at most %d history records per scope", state.ErrInvalid, maxRecords)
+	}
+	if s.closed.Load() {
+		return state.ErrClosed
+	}
+	if err := s.expire(ctx, oldest); err != nil {
+		return err
+	}
+	piles, all := s.trim.take(maxRecords)
+	defer func() {
+		if err != nil {
+			s.trim.failed()
+		}
+	}()
+	if all {
+		if piles, err = s.piles(ctx); err != nil {
+			return err
+		}
+	}
+	for len(piles) > 0 {
+		n := min(len(piles), pilesPerTransaction)
+		if err := s.keepNewest(ctx, piles[:n], maxRecords); err != nil {
+			return err
+		}
+		piles = piles[n:]
+	}
+	return nil
+}
+
+func (s *Store) expire(ctx context.Context, oldest time.Time) error {
+	for {
+		var n int64
+		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			res, err := tx.StmtContext(ctx, s.write.expire).ExecContext(ctx, ceilMicro(oldest), expiredPerTransaction)
+			if err != nil {
+				return fmt.Errorf("trimming history: %w", err)
+			}
+			n, err = res.RowsAffected()
+			return err
+		})
+		if err != nil || n < expiredPerTransaction {
+			return err
+		}
+	}
+}
+
+func (s *Store) piles(ctx context.Context) ([]pile, error) {
+	rows, err := s.write.keys.QueryContext(ctx)
+	if err != nil {
+		return nil, explain(s.path, fmt.Errorf("trimming history: %w", err))
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	var out []pile
+	for rows.Next() {
+		var p pile
+		if err := rows.Scan(&p.scope, &p.kind); err != nil {
+			return nil, explain(s.path, fmt.Errorf("trimming history: %w", err))
+		}
+		out = append(out, p)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, explain(s.path, fmt.Errorf("trimming history: %w", err))
+	}
+	return out, nil
+}
+
+func (s *Store) keepNewest(ctx context.Context, piles []pile, n int) error {
+	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		stmt := tx.StmtContext(ctx, s.write.keep)
+		for _, p := range piles {
+			if _, err := stmt.ExecContext(ctx, p.scope, p.kind, n); err != nil {
+				return fmt.Errorf("trimming history of scope %q: %w", p.scope, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,147 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// EpochKey is the key of the one Leader record.
+const EpochKey = "epoch"
+
+// GlobalKey is the key of the Control record of the whole service.
+const GlobalKey = ""
+
+// History kinds.
+const (
+	DecisionEntry = "decision"
+	LimitsEntry   = "limits"
+)
+
+// LeaderRecord says who leads, and under which epoch.
+type LeaderRecord struct {
+	// Epoch grows with every leader and every restart.
+	Epoch uint64 `json:"epoch"`
+	// Holder names the process, for people only.
+	Holder string    `json:"holder,omitempty"`
+	Since  time.Time `json:"since"`
+}
+
+// Ramp is the state of step policy exponential between two rounds (spec 1.8).
+type Ramp struct {
+	// Size is the step of the round in workers, Base the worker count
+	// (booting ones included) that the round began with.
+	Size int `json:"size"`
+	Base int `json:"base"`
+	// Tick is when the round began.
+	Tick time.Time `json:"tick"`
+	// Bound is true when need or max cut the round short.
+	Bound bool `json:"bound,omitempty"`
+}
+
+// DecisionRecord is what the evaluator keeps about a scope: everything of a
+// decision that Prometheus cannot give back after a restart.
+type DecisionRecord struct {
+	// Scope names the scope with its labels, so that a discovered one is known
+	// again after a restart.
+	Scope      scaling.Scope `json:"scope"`
+	Epoch      uint64        `json:"epoch"`
+	Generation uint64        `json:"generation"`
+	// Intent is what the generation stands for, Row the row of the last tick.
+	Intent scaling.Intent `json:"intent"`
+	Row    scaling.RowID  `json:"row"`
+	// Since is the tick at which the generation began, LastTick the last
+	// published one.
+	Since    time.Time `json:"since"`
+	LastTick time.Time `json:"lastTick"`
+	// Ramp is nil outside an exponential ramp.
+	Ramp *Ramp `json:"ramp,omitempty"`
+	// Master is the Zeta master that answered last, empty when unknown.
+	Master           string                 `json:"master,omitempty"`
+	RecommendationID string                 `json:"recommendationId"`
+	Recommendation   scaling.Recommendation `json:"recommendation"`
+	// UnknownTicks counts consecutive ticks without a worker count: few of
+	// them keep the generation (spec 1.9).
+	UnknownTicks int `json:"unknownTicks,omitempty"`
+	// LastSeen is the last tick with a sample of this scope; a scope unseen for
+	// too long is forgotten.
+	LastSeen time.Time `json:"lastSeen"`
+	// FirstTick is the tick at which the scope began to exist.
+	FirstTick time.Time `json:"firstTick"`
+}
+
+// ExecutionRecord is what the executor keeps about a scope and the evaluator
+// reads back as limits.
+type ExecutionRecord struct {
+	Booting []scaling.Booting `json:"booting,omitempty"`
+	// CooldownUntil and BackoffUntil are zero when there is none.
+	CooldownUntil  time.Time `json:"cooldownUntil,omitzero"`
+	BackoffUntil   time.Time `json:"backoffUntil,omitzero"`
+	ActionInFlight bool      `json:"actionInFlight,omitempty"`
+}
+
+// ControlRecord is what operators set at run time, for one scope or, under
+// GlobalKey, for the whole service.
+type ControlRecord struct {
+	Paused bool `json:"paused"`
+	// Reason and By say why and by whom it was paused or changed.
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`
+	// PausedUntil ends the pause by itself; zero is until resumed.
+	PausedUntil time.Time `json:"pausedUntil,omitzero"`
+	// MinWorkers, MaxWorkers and Mode override the configuration; nil does not.
+	MinWorkers *int          `json:"minWorkers,omitempty"`
+	MaxWorkers *int          `json:"maxWorkers,omitempty"`
+	Mode       *scaling.Mode `json:"mode,omitempty"`
+	UpdatedAt  time.Time     `json:"updatedAt"`
+}
+
+// PausedAt reports whether the pause holds at t.
+func (c ControlRecord) PausedAt(t time.Time) bool {
+	return c.Paused && (c.PausedUntil.IsZero() || t.Before(c.PausedUntil))
+}
+
+// TickRecord is the last tick of one rule set that was published.
+type TickRecord struct {
+	RuleSet string    `json:"ruleSet"`
+	Last    time.Time `json:"last"`
+	// Kept is the last tick that was final: later ones were provisional.
+	Kept time.Time `json:"kept,omitzero"`
+}
+
+// Decode reads the typed value of a record. Fields that this version does not
+// know are ignored, so that a store survives a downgrade.
+func Decode[T any](r Record) (T, error) {
+	var v T
+	if err := json.Unmarshal(r.Value, &v); err != nil {
+		return v, fmt.Errorf("decoding %s record %q: %w", r.Kind, r.Key, err)
+	}
+	return v, nil
+}
+
+// NewPut encodes a typed value as a compare-and-set write.
+func NewPut(kind Kind, key string, version uint64, value any) (Put, error) {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return Put{}, fmt.Errorf("encoding %s record %q: %w", kind, key, err)
+	}
+	return Put{Kind: kind, Key: key, Version: version, Value: b}, nil
+}
+
+// Load reads one typed record with its version. A missing record is the zero
+// value and version 0, which is what the first Put of it needs.
+func Load[T any](ctx context.Context, s Store, kind Kind, key string) (value T, version uint64, err error) {
+	r, err := s.Get(ctx, kind, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return value, 0, nil
+	case err != nil:
+		return value, 0, err
+	}
+	value, err = Decode[T](r)
+	return value, r.Version, err
+}
