@@ -74,3 +74,27 @@ type Evaluation struct {
 	NewGeneration bool `json:"newGeneration"`
 	Changed       bool `json:"changed"`
 }
+
+// HistoryRecord is one line of a scope's history: a decision together with
+// everything that it was taken from.
+type HistoryRecord struct {
+	Recommendation Recommendation `json:"recommendation"`
+	Inputs         []Input        `json:"inputs"`
+	SlotMode       SlotMode       `json:"slotMode"`
+	Mode           Mode           `json:"mode"`
+	Paused         bool           `json:"paused"`
+	MinWorkers     int            `json:"minWorkers"`
+	MaxWorkers     *int           `json:"maxWorkers"`
+	Booting        int            `json:"booting"`
+	Provisional    bool           `json:"provisional"`
+}
+
+// LimitsRecord is one change of a scope's limits in its history.
+type LimitsRecord struct {
+	Mode       Mode       `json:"mode"`
+	Deployment Deployment `json:"deployment"`
+	Paused     bool       `json:"paused"`
+	MinWorkers int        `json:"minWorkers"`
+	MaxWorkers *int       `json:"maxWorkers"`
+	At         time.Time  `json:"at"`
+}

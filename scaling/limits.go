@@ -79,10 +79,7 @@ type Limits struct {
 	BackoffUntil  time.Time
 	// ActionInFlight is true while an action of this scope is not final.
 	ActionInFlight bool
-	// OtherWriter and Draining name the blockers of the same name.
-	OtherWriter bool
-	Draining    bool
-	Booting     []Booting
+	Booting        []Booting
 }
 
 // AddSaturating returns a + b for non-negative operands, stopping at the

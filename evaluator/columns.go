@@ -1,0 +1,137 @@
+package evaluator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/zeta-scaler/zeta-scaler/source"
+)
+
+// queryConcurrency bounds how many queries of one tick are under way at once.
+const queryConcurrency = 8
+
+// column is the answer to one query over one or more ticks.
+type column struct {
+	series []line
+	// failure, if failed, is why no scope has a value.
+	failed  bool
+	failure Reason
+	err     error
+}
+
+// line is one series of a column; cur is the next point to look at.
+type line struct {
+	labels labels.Labels
+	scope  *scopeState
+	points []source.Point
+	cur    int
+}
+
+// at returns the value at instant t, advancing over older points.
+func (l *line) at(t int64) (float64, bool) {
+	for l.cur < len(l.points) && l.points[l.cur].T < t {
+		l.cur++
+	}
+	if l.cur < len(l.points) && l.points[l.cur].T == t {
+		return l.points[l.cur].V, true
+	}
+	return 0, false
+}
+
+// failureOf classifies a query's error and warnings (spec 1.3).
+func failureOf(err error, warnings []string) (Reason, bool) {
+	switch {
+	case errors.Is(err, source.ErrNoAnswer), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return NoAnswer, true
+	case err != nil:
+		return QueryError, true
+	case len(warnings) > 0:
+		return QueryWarnings, true
+	}
+	return 0, false
+}
+
+// askInstant asks every query at one tick. The columns hold points at the
+// query's own instant, tick − offset.
+func askInstant(ctx context.Context, src Source, queries []Query, at time.Time) []column {
+	cols := make([]column, len(queries))
+	each(len(queries), func(i int) {
+		t := at.Add(-queries[i].Offset)
+		v, err := src.Instant(ctx, queries[i].Expr, t)
+		c := &cols[i]
+		c.err = err
+		c.failure, c.failed = failureOf(err, v.Warnings)
+		if err == nil && c.failed {
+			c.err = warningsError(v.Warnings)
+		}
+		ms := t.UnixMilli()
+		points := make([]source.Point, len(v.Samples))
+		c.series = make([]line, len(v.Samples))
+		for j, s := range v.Samples {
+			points[j] = source.Point{T: ms, V: s.Value}
+			c.series[j] = line{labels: s.Labels, points: points[j : j+1 : j+1]}
+		}
+	})
+	return cols
+}
+
+// askRange asks every query over the ticks from…to.
+func askRange(ctx context.Context, src Source, queries []Query, from, to time.Time, step time.Duration) []column {
+	cols := make([]column, len(queries))
+	each(len(queries), func(i int) {
+		off := queries[i].Offset
+		m, err := src.Range(ctx, queries[i].Expr, source.Window{Start: from.Add(-off), End: to.Add(-off), Step: step})
+		c := &cols[i]
+		c.err = err
+		c.failure, c.failed = failureOf(err, m.Warnings)
+		if err == nil && c.failed {
+			c.err = warningsError(m.Warnings)
+		}
+		c.series = make([]line, len(m.Series))
+		for j, s := range m.Series {
+			c.series[j] = line{labels: s.Labels, points: s.Points}
+		}
+	})
+	return cols
+}
+
+func each(n int, f func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(queryConcurrency)
+	for i := range n {
+		g.Go(func() error {
+			f(i)
+			return nil
+		})
+	}
+	_ = g.Wait() // f never fails
+}
+
+type warningsError []string
+
+func (w warningsError) Error() string { return "the answer may be incomplete: " + w[0] }
+
+// noAnswer reports whether any query got no answer.
+func noAnswer(cols []column) bool {
+	for i := range cols {
+		if cols[i].failed && cols[i].failure == NoAnswer {
+			return true
+		}
+	}
+	return false
+}
+
+// firstFailure returns the first failed column's error, nil if all are whole.
+func firstFailure(cols []column) error {
+	for i := range cols {
+		if cols[i].failed {
+			return cols[i].err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,326 @@
+package evaluator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/rules"
+)
+
+// trimEvery is how often the history is trimmed.
+const trimEvery = 10 * time.Minute
+
+// runner drives one group through its ticks.
+type runner struct {
+	*Loop
+	group       *group
+	overlay     overlay
+	forgetAfter time.Duration
+	// last is the newest tick that was published, if hasLast; Unix
+	// milliseconds.
+	last    int64
+	hasLast bool
+	// storedKept is the final tick up to which stored ramps are true.
+	storedKept  int64
+	tickVersion uint64
+	// stale is true after a failed write.
+	stale   bool
+	trimmed time.Time
+	// failing remembers each query's failure, so that it is logged once per
+	// change of state; storeFailing does for the store.
+	failing      map[int]string
+	storeFailing bool
+	// gone are scopes that were dropped and not yet taken out of the store.
+	gone []*scopeState
+}
+
+// run evaluates tick after tick until ctx ends.
+func (r *runner) run(ctx context.Context) error {
+	interval := r.group.interval
+	for {
+		now := r.Clock.Now()
+		tick := TickAtOrBefore(now, interval, r.group.phase).UnixMilli()
+		switch {
+		case r.hasLast && now.UnixMilli() < r.last-interval.Milliseconds():
+			r.clockWentBack(now)
+			continue
+		case r.hasLast && tick <= r.last:
+			if err := r.Clock.WaitUntil(ctx, time.UnixMilli(r.last).Add(interval)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.tick(ctx, tick); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// clockWentBack starts over at the clock's new time: the one case in which the
+// last published tick goes back (spec 1.2).
+func (r *runner) clockWentBack(now time.Time) {
+	r.Logger.Warn("clock went back, windows are restored anew",
+		"rule_set", r.group.name, "now", now, "last_tick", time.UnixMilli(r.last).UTC())
+	r.Instruments.ClockJumped()
+	r.hasLast = false
+	r.group.restart()
+	for _, s := range r.group.scopes.sorted {
+		s.first = min(s.first, now.UnixMilli())
+		s.lastSeen = min(s.lastSeen, now.UnixMilli())
+	}
+}
+
+// tick evaluates one tick and publishes it. Only a lost leadership or the end
+// of ctx is an error: everything else is logged, counted and tried again.
+func (r *runner) tick(ctx context.Context, at int64) error {
+	began := r.Clock.Now()
+	step := r.group.interval.Milliseconds()
+	if r.hasLast && at > r.last+step && (r.group.hasKept || r.group.hasProv) {
+		r.Instruments.TicksMissed(int((at - r.last - step) / step))
+	}
+	r.loadLimits(ctx)
+	provisional := r.evaluate(ctx, at)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.forget(at)
+	err := r.refresh(ctx)
+	if err == nil {
+		err = r.publish(ctx, at, provisional)
+	}
+	if errors.Is(err, ErrNotLeader) {
+		return err
+	}
+	r.noteStore(err)
+	r.last, r.hasLast = at, true
+	r.trim(ctx)
+	r.Instruments.Evaluated(r.Clock.Now().Sub(began))
+	if n := r.group.scopes.ignored; n > 0 {
+		r.Instruments.IgnoredSamples(n)
+		r.group.scopes.ignored = 0
+	}
+	return ctx.Err()
+}
+
+func (r *runner) loadLimits(ctx context.Context) {
+	o, err := loadOverlay(ctx, r.Store)
+	if err != nil {
+		r.noteStore(err)
+		return // the limits of the tick before stay
+	}
+	r.overlay = o
+}
+
+func (r *runner) noteStore(err error) {
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		r.Instruments.Failed("store")
+		if !r.storeFailing {
+			r.Logger.Error("state store failed, nothing is published until it works again", "rule_set", r.group.name, "err", err)
+		}
+		r.storeFailing = true
+	case err == nil && r.storeFailing:
+		r.Logger.Info("state store works again", "rule_set", r.group.name)
+		r.storeFailing = false
+	}
+}
+
+// evaluate brings the group's decisions to the given tick and reports whether
+// they are provisional.
+func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
+	g := r.group
+	step := g.interval.Milliseconds()
+	// A query must be over before the next tick is due.
+	qctx, cancel := context.WithTimeout(ctx, min(r.QueryTimeout, g.interval))
+	defer cancel()
+	cols := askInstant(qctx, r.Source, g.queries, time.UnixMilli(at))
+	if ctx.Err() != nil {
+		return true
+	}
+	r.noteQueries(cols)
+	answered := !noAnswer(cols)
+	if answered && g.hasKept && g.keptAt == at-step {
+		g.foldFinal(cols, at)
+		r.countReasons()
+		return false
+	}
+	if answered && r.catchUp(ctx, at) {
+		r.countReasons()
+		return false
+	}
+	lookback := g.lookback().Milliseconds()
+	g.foldProvisional(cols, at, lookback+step)
+	r.countReasons()
+	if g.provWhole > lookback/step+1 {
+		g.promote()
+		return false
+	}
+	return true
+}
+
+// catchUp folds the ticks since the last kept one from one range query per
+// expression, or everything that the windows reach back to.
+func (r *runner) catchUp(ctx context.Context, at int64) bool {
+	g := r.group
+	step := g.interval.Milliseconds()
+	lookback := g.lookback().Milliseconds()
+	fresh := !g.hasKept || g.keptAt >= at || at-g.keptAt > lookback
+	from := g.keptAt + step
+	if fresh {
+		from = at - lookback
+		if kept := r.lastKept(); r.ramps() && kept < at && kept > at-lookback {
+			// The stored ramp belongs to the tick that it was kept at, so the
+			// windows have to be whole by then.
+			from = kept - lookback
+		}
+	}
+	qctx, cancel := context.WithTimeout(ctx, max(r.QueryTimeout, g.interval))
+	defer cancel()
+	cols := askRange(qctx, r.Source, g.queries, time.UnixMilli(from), time.UnixMilli(at), g.interval)
+	if err := firstFailure(cols); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			r.Instruments.Failed("restore")
+			r.Logger.Warn("windows could not be restored, decisions are provisional until they can",
+				"rule_set", g.name, "tick", time.UnixMilli(at).UTC(), "err", err)
+		}
+		return false
+	}
+	ramps, kept := r.savedRamps()
+	if fresh {
+		g.restart()
+		r.begin(from)
+	}
+	for t := from; t <= at; t += step {
+		if fresh && t > kept {
+			g.setRamps(ramps)
+			ramps = nil
+		}
+		g.foldFinal(cols, t)
+	}
+	return true
+}
+
+// begin marks where a restore starts to read.
+func (r *runner) begin(from int64) {
+	for _, s := range r.group.scopes.sorted {
+		if s.first == unborn {
+			s.first, s.lastSeen = from, max(s.lastSeen, from)
+		}
+		for i := range s.tracks {
+			s.tracks[i].kept.Restored = true
+		}
+	}
+}
+
+// ramps reports whether any rule set keeps a ramp over ticks.
+func (r *runner) ramps() bool {
+	for _, m := range r.group.members {
+		if m.RuleSet.Step.Policy == rules.StepExponential {
+			return true
+		}
+	}
+	return false
+}
+
+// lastKept is the newest tick at which the ramps are known.
+func (r *runner) lastKept() int64 {
+	if r.group.hasKept {
+		return r.group.keptAt
+	}
+	return r.storedKept
+}
+
+// savedRamps are the active tracks' ramps, which Prometheus cannot give back.
+func (r *runner) savedRamps() (map[*scopeState]Ramp, int64) {
+	out := map[*scopeState]Ramp{}
+	for _, s := range r.group.scopes.sorted {
+		ramp := s.published.ramp
+		if r.group.hasKept {
+			ramp = s.tracks[0].kept.Ramp
+		}
+		if ramp.Active {
+			out[s] = ramp
+		}
+	}
+	return out, r.lastKept()
+}
+
+func (g *group) setRamps(ramps map[*scopeState]Ramp) {
+	for s, ramp := range ramps {
+		s.tracks[0].kept.Ramp = ramp
+	}
+}
+
+// noteQueries logs a query's failure once per change of state.
+func (r *runner) noteQueries(cols []column) {
+	for i := range cols {
+		now := ""
+		if cols[i].failed {
+			now = cols[i].failure.String()
+		}
+		if now == r.failing[i] {
+			continue
+		}
+		r.failing[i] = now
+		if now == "" {
+			r.Logger.Info("query works again", "rule_set", r.group.name, "expr", r.group.queries[i].Expr)
+			continue
+		}
+		r.Logger.Log(context.Background(), slog.LevelWarn, "query failed, its signals are unknown",
+			"rule_set", r.group.name, "reason", now, "expr", r.group.queries[i].Expr, "err", cols[i].err)
+	}
+}
+
+// countReasons counts one failure per reason and tick, so that a broken signal
+// shows whatever the number of scopes is. A missing sample alone is no failure.
+func (r *runner) countReasons() {
+	var seen [NotApplicable + 1]bool
+	for _, s := range r.group.scopes.sorted {
+		t := &s.tracks[0]
+		for i := range t.samples.Signals {
+			if v := &t.samples.Signals[i]; !v.Known {
+				seen[v.Why] = true
+			}
+		}
+		for _, v := range []*Reading{&t.samples.Current, &t.samples.Reporting} {
+			if !v.Known {
+				seen[v.Why] = true
+			}
+		}
+	}
+	for reason := InvalidValue; reason < NotApplicable; reason++ {
+		if seen[reason] {
+			r.Instruments.Failed(reason.String())
+		}
+	}
+}
+
+// forget drops discovered scopes that no query has named for too long.
+func (r *runner) forget(at int64) {
+	if r.forgetAfter <= 0 {
+		return
+	}
+	gone := r.group.scopes.remove(func(s *scopeState) bool {
+		return s.listed == nil && at-s.lastSeen >= r.forgetAfter.Milliseconds()
+	})
+	for _, s := range gone {
+		r.retired.put(s.Key, s.published.generation)
+	}
+	r.gone = append(r.gone, gone...)
+}
+
+func (r *runner) trim(ctx context.Context) {
+	now := r.Clock.Now()
+	if now.Sub(r.trimmed) < trimEvery {
+		return
+	}
+	r.trimmed = now
+	if err := r.Store.Trim(ctx, r.MaxRecords, now.Add(-r.MaxAge)); err != nil {
+		r.noteStore(err)
+	}
+}

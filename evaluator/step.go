@@ -1,0 +1,430 @@
+package evaluator
+
+import (
+	"math"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// State is what one scope's windows remember between ticks. Make it with
+// NewState; its slices have one element per signal.
+type State struct {
+	// At is the tick that was folded last and Origin the first one, Unix
+	// milliseconds; both are meaningless until Started.
+	At, Origin int64
+	Started    bool
+	// Restored is true when Origin is where a restore began to read, so that
+	// what reaches back to it may be older.
+	Restored bool
+
+	out    []run
+	in     []quiet
+	demand run
+	floor  quiet
+	Ramp   Ramp
+	master string
+	mode   scaling.SlotMode
+}
+
+// NewState returns the state of a scope that nothing is known about.
+func (p *Program) NewState() *State {
+	return &State{out: make([]run, len(p.signals)), in: make([]quiet, len(p.signals))}
+}
+
+// CopyFrom makes s equal to o without allocating.
+func (s *State) CopyFrom(o *State) {
+	out, in := s.out, s.in
+	*s = *o
+	s.out, s.in = out, in
+	copy(s.out, o.out)
+	copy(s.in, o.in)
+}
+
+// Blocker is a set of named blocking conditions.
+type Blocker uint16
+
+// The blockers that a tick can have; their names are scaling.Blocker….
+const (
+	metricsStale Blocker = 1 << iota
+	metricsMissing
+	slotModeUnknown
+	minWorkersBlocker
+	maxWorkersBlocker
+	cooldownBlocker
+	failureBackoffBlocker
+	actionInFlightBlocker
+	bootingBlocker
+	nextRoundBlocker
+	pausedBlocker
+	workersUnknownBlocker
+	applicationModeBlocker
+)
+
+// Decision is the flat outcome of one tick of one scope. Bit sets are over the
+// rule set's signals.
+type Decision struct {
+	facts
+	// Row is the index of the deciding row.
+	Row    int
+	Action scaling.Action
+	// Target is meaningful only if TargetKnown.
+	Target      int
+	TargetKnown bool
+	Blockers    Blocker
+	// BlockingSignals are signals that block by themselves.
+	BlockingSignals uint64
+
+	Mode           scaling.SlotMode
+	Reporting      int
+	ReportingKnown bool
+	// Stale is meaningful only if ReportingKnown and the current count is known.
+	Stale    int
+	Coverage float64
+
+	Applies, Known             uint64
+	OutTrue, OutUnknown        uint64
+	InTrue                     uint64
+	OutSustained, InSustained  uint64
+	heldBackMask, guardsActive uint64
+}
+
+// RowID is the stable name of the deciding row.
+func (d *Decision) RowID() scaling.RowID { return table[d.Row].ID }
+
+// StaleKnown reports whether Stale has a meaning.
+func (d *Decision) StaleKnown() bool { return d.ReportingKnown && d.currentKnown }
+
+// Step folds one tick into a scope's state: it reads prev, writes next and
+// returns the decision. It has no clock, does no I/O and does not allocate.
+// Ticks must come one after the other, interval apart; next and prev must not
+// be the same.
+func (p *Program) Step(next, prev *State, at int64, s *Samples, l *scaling.Limits) Decision {
+	var d Decision
+	next.CopyFrom(prev)
+	p.observe(&d, s, l, at)
+	p.judge(&d, s, l)
+	p.foldWindows(next, prev, &d, at, s, l)
+	p.conclude(&d, next, at)
+	p.act(&d, next, s, at)
+	next.At, next.Started = at, true
+	if !prev.Started {
+		next.Origin = at
+	}
+	next.master, next.mode = s.Master, d.Mode
+	return d
+}
+
+// observe reads limits and worker counts, and derives what they mean (spec
+// 1.5, 1.6).
+func (p *Program) observe(d *Decision, s *Samples, l *scaling.Limits, at int64) {
+	t := time.UnixMilli(at)
+	d.paused = l.Paused
+	d.application = l.Deployment == scaling.Application
+	d.min, d.max = l.Bounds.Min, l.Bounds.Max
+	d.cooldown = l.CooldownUntil.After(t)
+	d.backoff = l.BackoffUntil.After(t)
+	d.inFlight = l.ActionInFlight
+	d.Mode = p.slotModeOf(s)
+	if s.Current.Known {
+		d.current, d.currentKnown = int(s.Current.V), true
+		d.booting = scaling.BootingWorkers(l.Booting, d.current, t)
+	}
+	if s.Reporting.Known {
+		d.Reporting, d.ReportingKnown = int(s.Reporting.V), true
+	}
+	if d.StaleKnown() {
+		d.Stale = max(0, d.current-d.Reporting)
+		d.Coverage = 1
+		if d.current > 0 {
+			d.Coverage = float64(d.Reporting) / float64(d.current)
+		}
+	}
+}
+
+// slotModeOf reads the slot mode of the tick (spec 1.6).
+func (p *Program) slotModeOf(s *Samples) scaling.SlotMode {
+	if p.slotMode == noQuery {
+		return p.RuleSet.SlotMode
+	}
+	switch v := s.SlotMode; {
+	case !v.Known || v.V < 0 || v.V > 1:
+		return scaling.UnknownSlots
+	case v.V == 0:
+		return scaling.FixedSlots
+	case v.V == 1:
+		return scaling.DynamicSlots
+	default:
+		return scaling.MixedSlots
+	}
+}
+
+// judge compares every applicable signal with its thresholds.
+func (p *Program) judge(d *Decision, s *Samples, l *scaling.Limits) {
+	for i := range p.signals {
+		sig := &p.signals[i]
+		if !p.applies(sig, d) {
+			continue
+		}
+		d.Applies |= sig.bit
+		r := &s.Signals[i]
+		if !r.Known {
+			d.OutUnknown |= sig.bit & p.hasOut
+			continue
+		}
+		d.Known |= sig.bit
+		if sig.Out != nil && outTrue(sig, r.V, l.Bounds.Max) {
+			d.OutTrue |= sig.bit
+		}
+		if sig.In != nil && compare(sig.In.Comparison, r.V, sig.In.Threshold) {
+			d.InTrue |= sig.bit
+		}
+	}
+	missing := d.Applies &^ d.Known
+	d.usable = d.StaleKnown() && (d.current == 0 ||
+		d.Known&p.saturation != 0 && d.Coverage >= p.RuleSet.MinCoverage)
+	d.valid = d.usable && d.Mode != scaling.UnknownSlots && p.required&missing == 0 && d.Stale == 0
+	d.neededUnknown = p.speaksAgainst&missing != 0
+}
+
+// applies is the applicability of spec 1.1.
+func (p *Program) applies(sig *signal, d *Decision) bool {
+	if d.currentKnown && d.current == 0 && (p.saturation|p.capacity)&sig.bit != 0 {
+		return false
+	}
+	return len(sig.SlotModes) == 0 || appliesIn(sig, d.Mode)
+}
+
+// appliesIn reports whether a signal's slot_mode list names the mode.
+func appliesIn(sig *signal, mode scaling.SlotMode) bool {
+	for _, m := range sig.SlotModes {
+		if m == mode {
+			return true
+		}
+	}
+	return false
+}
+
+// foldWindows advances every window by one tick (spec 1.4).
+func (p *Program) foldWindows(next, prev *State, d *Decision, at int64, s *Samples, l *scaling.Limits) {
+	doubt := !d.StaleKnown() || d.Stale > 0 || d.Mode == scaling.UnknownSlots ||
+		p.master != noQuery && s.Master == "" || p.required&d.Applies&^d.Known != 0
+	restart := prev.Started && (prev.mode != d.Mode || prev.master != s.Master)
+	// One hot sample out of five decides nothing.
+	thin := !d.StaleKnown() || d.Coverage < p.RuleSet.MinCoverage
+	for i := range p.signals {
+		sig := &p.signals[i]
+		if d.Applies&sig.bit == 0 {
+			next.out[i], next.in[i] = run{}, quiet{}
+			continue
+		}
+		if sig.Out != nil {
+			truth := scaling.TruthOf(d.OutTrue&sig.bit != 0)
+			if d.OutUnknown&sig.bit != 0 || thin && sig.Class == scaling.Saturation {
+				truth = scaling.Unknown
+				d.OutUnknown |= sig.bit
+			}
+			next.out[i] = prev.out[i].next(truth, at, sig.out)
+			if next.out[i].sustained() {
+				d.OutSustained |= sig.bit
+			}
+		}
+		if sig.In != nil {
+			next.in[i] = prev.in[i].next(!doubt && d.InTrue&sig.bit != 0, restart, at)
+			if next.in[i].lasted(at, sig.inNeed) {
+				d.InSustained |= sig.bit
+			}
+		}
+	}
+	p.foldDemand(next, prev, d, at, s)
+	below := d.currentKnown && d.requested() < d.min
+	next.floor = prev.floor.next(below, false, at)
+	d.belowMin = next.floor.lasted(at, p.ticks(l.Bounds.FloorDelay))
+}
+
+// foldDemand advances the window of the signal marked demand.
+func (p *Program) foldDemand(next, prev *State, d *Decision, at int64, s *Samples) {
+	if p.demand == noQuery {
+		return
+	}
+	bit := uint64(1) << p.demand
+	if d.Applies&bit == 0 {
+		next.demand = run{}
+		return
+	}
+	truth := scaling.Unknown
+	if r := s.Signals[p.demand]; r.Known {
+		truth = scaling.TruthOf(r.V > 0)
+	}
+	next.demand = prev.demand.next(truth, at, window{gap: p.gap})
+	d.demandWakes = next.demand.lasted(p.schedulerBacklog)
+	for i := range p.signals {
+		sig := &p.signals[i]
+		if p.capacity&d.OutSustained&sig.bit != 0 && next.demand.lasted(sig.out.need) {
+			d.demandSustained = true
+		}
+	}
+}
+
+// conclude derives the row inputs from conditions and windows.
+func (p *Program) conclude(d *Decision, next *State, at int64) {
+	var held uint64
+	for i := range p.signals {
+		if g := &p.signals[i]; g.holds != 0 && d.OutSustained&g.bit != 0 {
+			held |= g.holds
+			d.guardsActive |= g.bit
+		}
+	}
+	present := d.OutTrue | d.OutSustained
+	d.guardHolds = d.guardsActive != 0
+	d.heldBackMask = present & p.blocking & held
+	d.heldBack = d.heldBackMask != 0
+	d.shortage = d.OutSustained&p.blocking&^held != 0
+	d.shortagePresent = present&p.blocking != 0
+	d.saturated = d.OutSustained&p.saturation != 0
+	d.slotTight = d.OutSustained&p.capacity != 0
+
+	in := p.hasIn & d.Applies
+	util := in & (p.saturation | p.capacity) & d.Known
+	d.looksIdle = util&p.saturation != 0 && util&^d.InTrue == 0
+	d.blockingNotIdle = in&p.blocking&d.Known&^d.InTrue != 0
+	d.idle = d.valid && !d.neededUnknown &&
+		present&p.speaksAgainst == 0 &&
+		in&^p.guards&^d.InSustained == 0 && in&p.saturation != 0
+}
+
+// act picks the row, computes its target and names what blocks.
+func (p *Program) act(d *Decision, next *State, s *Samples, at int64) {
+	d.Row = decide(&d.facts)
+	row := &table[d.Row]
+	d.Action, d.Target, d.TargetKnown = row.Action, d.current, d.currentKnown
+	switch row.target {
+	case targetUnknown:
+		d.TargetKnown = false
+	case targetMin:
+		d.Target = d.min
+	case targetMax:
+		d.Target = d.max
+	case targetLess:
+		d.Target = max(d.min, d.current-1)
+	case targetWake:
+		d.Target = max(1, d.min)
+	case targetProbe:
+		d.Target = d.probe()
+	case targetStep:
+		if d.valid {
+			d.Target, next.Ramp = p.stepTarget(&d.facts, next.Ramp, s, at)
+		} else {
+			d.Target = d.probe()
+		}
+	}
+	if row.ID == scaling.RowBelowMin {
+		// The floor was restored: what grew before must not fire through a
+		// gate that is stale by now (AIP-5).
+		next.Ramp, next.demand = Ramp{}, run{}
+	}
+	if !d.shortage && !d.saturated {
+		next.Ramp = Ramp{}
+	}
+	d.limit()
+	p.block(d)
+}
+
+// probe asks for one worker, or for those that were asked for already.
+func (d *Decision) probe() int {
+	return scaling.AddSaturating(d.current, max(d.booting, 1))
+}
+
+// limit brings the target into the bounds, and turns a scale-out that cannot
+// add anything into NO_ACTION.
+func (d *Decision) limit() {
+	if d.Action != scaling.ScaleOut && d.Action != scaling.ScaleInCandidate {
+		return
+	}
+	d.Target = max(d.min, min(d.Target, d.max))
+	if d.Action != scaling.ScaleOut || d.Target > d.current {
+		return
+	}
+	d.Blockers = nextRoundBlocker
+	if d.current >= d.max || d.current == math.MaxInt {
+		d.Blockers = maxWorkersBlocker
+	}
+	d.Action, d.Target = scaling.NoAction, d.current
+}
+
+// block names the blocking conditions of the row (spec 1.9).
+func (p *Program) block(d *Decision) {
+	if d.Blockers != 0 {
+		return
+	}
+	switch id := table[d.Row].ID; id {
+	case scaling.RowPaused:
+		d.Blockers = pausedBlocker
+	case scaling.RowApplicationMode:
+		d.Blockers = applicationModeBlocker
+	case scaling.RowWorkersUnknown:
+		d.Blockers = workersUnknownBlocker
+	case scaling.RowUnsatisfiable:
+		d.BlockingSignals = d.guardsActive
+	case scaling.RowIdleShortage:
+		notIdle := p.hasIn & d.Known &^ d.InTrue
+		d.BlockingSignals = p.blocking & (d.OutTrue | d.OutSustained | notIdle)
+	case scaling.RowBlindIdle, scaling.RowBlind, scaling.RowIdleStale, scaling.RowIdleUnknown:
+		d.Blockers = p.blindness(d)
+	case scaling.RowIdleHeld, scaling.RowAboveMaxBlocked:
+		d.Blockers = d.busyBlockers()
+		if d.booting > 0 {
+			d.Blockers |= bootingBlocker
+		}
+	case scaling.RowIdleAtMin:
+		d.Blockers = minWorkersBlocker
+	default:
+		if d.Action == scaling.ScaleOut {
+			d.Blockers = d.busyBlockers()
+		}
+	}
+}
+
+func (d *Decision) busyBlockers() Blocker {
+	var b Blocker
+	if d.cooldown {
+		b |= cooldownBlocker
+	}
+	if d.backoff {
+		b |= failureBackoffBlocker
+	}
+	if d.inFlight {
+		b |= actionInFlightBlocker
+	}
+	return b
+}
+
+// blindness says which inputs cannot be trusted.
+func (p *Program) blindness(d *Decision) Blocker {
+	var b Blocker
+	if d.StaleKnown() && (d.Stale > 0 || d.Coverage < p.RuleSet.MinCoverage) {
+		b |= metricsStale
+	}
+	missing := d.Applies &^ d.Known
+	noSaturation := !(d.currentKnown && d.current == 0) && d.Known&p.saturation == 0
+	if !d.ReportingKnown || noSaturation || (p.required|p.speaksAgainst)&missing != 0 {
+		b |= metricsMissing
+	}
+	if d.Mode == scaling.UnknownSlots {
+		b |= slotModeUnknown
+	}
+	return b
+}
+
+// outTrue is a scale-out condition with its threshold, or with the scope's own
+// upper bound in its place: nothing is above a scope that has none.
+func outTrue(sig *signal, v float64, maxW int) bool {
+	threshold := sig.Out.Threshold
+	if sig.Out.MaxWorkers {
+		if maxW == scaling.Unbounded {
+			return false
+		}
+		threshold = float64(maxW)
+	}
+	return compare(sig.Out.Comparison, v, threshold)
+}
