@@ -41,7 +41,8 @@ var (
 type Record struct {
 	Kind Kind
 	Key  string
-	// Version is ≥ 1 and changes with every write.
+	// Version is ≥ 1 and changes with every write. A store never gives the same
+	// one twice for a record, not even after it was removed.
 	Version uint64
 	Value   json.RawMessage
 }
@@ -64,8 +65,9 @@ type Remove struct {
 // Entry is one line of history.
 type Entry struct {
 	// ID is assigned by the store, unique and rising.
-	ID     int64
-	Scope  string
+	ID    int64
+	Scope string
+	// At is kept in microseconds, UTC.
 	At     time.Time
 	Action string
 	// Kind is "decision" or "limits".
@@ -73,7 +75,8 @@ type Entry struct {
 	Value json.RawMessage
 }
 
-// Batch is written in one transaction: all of it or nothing.
+// Batch is written in one transaction: all of it or nothing. It may name a
+// record only once.
 type Batch struct {
 	Puts    []Put
 	Removes []Remove
@@ -82,9 +85,10 @@ type Batch struct {
 
 // Filter selects history, newest first.
 type Filter struct {
-	Scope        string
-	Action       string
-	Kind         string
+	Scope  string
+	Action string
+	Kind   string
+	// Since and Until are both part of the period; zero is open.
 	Since, Until time.Time
 	// Before, if > 0, continues below the entry with that ID (a cursor).
 	Before int64
@@ -96,13 +100,16 @@ type Filter struct {
 // the batch is durable. After an error of Apply nothing of the batch is
 // visible.
 type Store interface {
+	// Get fails with ErrNotFound if there is no such record.
 	Get(ctx context.Context, kind Kind, key string) (Record, error)
+	// List returns all records of a kind as of one moment, sorted by key.
 	List(ctx context.Context, kind Kind) ([]Record, error)
 	// Apply writes the batch and returns the new versions of its Puts in order.
 	// It fails with ErrConflict if any version does not match.
 	Apply(ctx context.Context, b Batch) ([]uint64, error)
 	History(ctx context.Context, f Filter) ([]Entry, error)
-	// Trim keeps at most maxRecords per scope and kind, none older than oldest.
+	// Trim keeps at most maxRecords per scope and kind, none older than oldest
+	// (zero: of any age).
 	Trim(ctx context.Context, maxRecords int, oldest time.Time) error
 	// Check reports whether the store can be used now.
 	Check(ctx context.Context) error

@@ -18,7 +18,8 @@ const format = 1
 // versions: they are never reused, not even after a record was removed, so
 // that a writer that was away for long cannot mistake a new record for the one
 // it knew. Every index of history ends in the rowid, which is the order in
-// which entries are read back.
+// which entries are read back; history_at covers what a period is filtered by,
+// so that the entries themselves are read only for the page that is returned.
 const schema = `
 CREATE TABLE record (
   kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, value TEXT NOT NULL,
@@ -33,7 +34,7 @@ CREATE TABLE history (
 CREATE INDEX history_scope ON history (scope);
 CREATE INDEX history_scope_kind ON history (scope, kind);
 CREATE INDEX history_action ON history (action);
-CREATE INDEX history_at ON history (at);
+CREATE INDEX history_at ON history (at, kind, action);
 `
 
 // ensureSchema recognises our own file, refuses any other, and fills an empty
