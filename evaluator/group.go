@@ -23,8 +23,10 @@ type group struct {
 	// discover lets unlisted scopes in; claimed are label sets that other
 	// groups list.
 	discover bool
-	shadows  []int
-	claimed  map[string]bool
+	// discoverAny lets a sample of any query introduce a scope (rule tests).
+	discoverAny bool
+	shadows     []int
+	claimed     map[string]bool
 	// limitsOf overlays a scope's limits for a tick.
 	limitsOf func(*scopeState, time.Time) scaling.Limits
 	// generationOf is the last generation of a scope that was there before.
@@ -137,12 +139,12 @@ func (g *group) fill(cols []column, at int64) {
 	for _, s := range g.scopes.sorted {
 		clear(s.cells)
 	}
-	// Discovery is by workers.current alone, so that column goes first.
+	// Discovery is by workers.current, so that column goes first.
 	current := g.active().queries[g.active().current]
 	g.fillColumn(cols, current, at, true)
 	for q := range cols {
 		if q != current {
-			g.fillColumn(cols, q, at, false)
+			g.fillColumn(cols, q, at, g.discoverAny)
 		}
 	}
 }

@@ -20,13 +20,15 @@ type ReplayOptions struct {
 	// empty at Start. Interval 0 means the rule set's own.
 	Start, End time.Time
 	Interval   time.Duration
+	// DiscoverAny lets a scope exist from its first sample in any query on, as
+	// rule tests want it; otherwise workers.current alone introduces scopes.
+	DiscoverAny bool
 	// Limits are a scope's limits at a tick; nil means the rule set's bounds.
 	Limits func(scope scaling.Scope, at time.Time) scaling.Limits
 }
 
 // Replay folds a period through a rule set, exactly as the live service does
-// when it restores, and hands every tick's evaluations to yield. A scope
-// exists from its first sample of workers.current on. It ends early with the
+// when it restores, and hands every tick's evaluations to yield. It ends early with the
 // first error of a query or of yield.
 func Replay(ctx context.Context, src Source, o ReplayOptions, yield func(at time.Time, evaluations []scaling.Evaluation) error) error {
 	if o.Interval <= 0 {
@@ -36,7 +38,7 @@ func Replay(ctx context.Context, src Source, o ReplayOptions, yield func(at time
 	if err != nil {
 		return err
 	}
-	g.discover = true
+	g.discover, g.discoverAny = true, o.DiscoverAny
 	for i := range o.Shadows {
 		g.shadows = append(g.shadows, i+1)
 	}
@@ -47,9 +49,6 @@ func Replay(ctx context.Context, src Source, o ReplayOptions, yield func(at time
 			return o.Limits(s.Scope, at)
 		}
 		return none.limits(s, o.RuleSet.Bounds, at)
-	}
-	if len(o.RuleSet.ScopeBy) == 0 {
-		g.newScope(nil, nil, g.shadows, o.Start.UnixMilli())
 	}
 	for from := o.Start; !from.After(o.End); from = from.Add(replayChunk * o.Interval) {
 		to := from.Add((replayChunk - 1) * o.Interval)

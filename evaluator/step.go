@@ -25,6 +25,9 @@ type State struct {
 	Ramp   Ramp
 	master string
 	mode   scaling.SlotMode
+	// decision is Step's work space: the table's predicates are called through
+	// function values, so a local variable would be allocated at every tick.
+	decision Decision
 }
 
 // NewState returns the state of a scope that nothing is known about.
@@ -100,19 +103,20 @@ func (d *Decision) StaleKnown() bool { return d.ReportingKnown && d.currentKnown
 // Ticks must come one after the other, interval apart; next and prev must not
 // be the same.
 func (p *Program) Step(next, prev *State, at int64, s *Samples, l *scaling.Limits) Decision {
-	var d Decision
 	next.CopyFrom(prev)
-	p.observe(&d, s, l, at)
-	p.judge(&d, s, l)
-	p.foldWindows(next, prev, &d, at, s, l)
-	p.conclude(&d, next, at)
-	p.act(&d, next, s, at)
+	d := &next.decision
+	*d = Decision{}
+	p.observe(d, s, l, at)
+	p.judge(d, s, l)
+	p.foldWindows(next, prev, d, at, s, l)
+	p.conclude(d)
+	p.act(d, next, s, at)
 	next.At, next.Started = at, true
 	if !prev.Started {
 		next.Origin = at
 	}
 	next.master, next.mode = s.Master, d.Mode
-	return d
+	return *d
 }
 
 // observe reads limits and worker counts, and derives what they mean (spec
@@ -267,7 +271,7 @@ func (p *Program) foldDemand(next, prev *State, d *Decision, at int64, s *Sample
 }
 
 // conclude derives the row inputs from conditions and windows.
-func (p *Program) conclude(d *Decision, next *State, at int64) {
+func (p *Program) conclude(d *Decision) {
 	var held uint64
 	for i := range p.signals {
 		if g := &p.signals[i]; g.holds != 0 && d.OutSustained&g.bit != 0 {
