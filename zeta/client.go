@@ -1,0 +1,319 @@
+package zeta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+)
+
+// Endpoint names a part of the REST API, as the label endpoint of
+// scrape_errors_total shows it.
+type Endpoint string
+
+// The endpoints that are asked.
+const (
+	EndpointOverview        Endpoint = "overview"
+	EndpointMonitoring      Endpoint = "system-monitoring-information"
+	EndpointPendingJobs     Endpoint = "pending-jobs"
+	EndpointResourceWorkers Endpoint = "resource-workers"
+	EndpointFinishedJobs    Endpoint = "finished-jobs"
+)
+
+// Endpoints lists all endpoints.
+func Endpoints() []Endpoint {
+	return []Endpoint{EndpointOverview, EndpointMonitoring, EndpointPendingJobs, EndpointResourceWorkers, EndpointFinishedJobs}
+}
+
+// path is the endpoint's path below the API's prefix.
+func (e Endpoint) path() string {
+	switch e {
+	case EndpointResourceWorkers:
+		return "/resource/workers"
+	case EndpointFinishedJobs:
+		return "/finished-jobs/FAILED"
+	}
+	return "/" + string(e)
+}
+
+// ErrUnsupported is the answer of a Zeta version that does not have the
+// endpoint. It is no failure.
+var ErrUnsupported = errors.New("this version of Zeta has no such endpoint")
+
+// dialect is the flavour of REST API that a node serves.
+type dialect int
+
+const (
+	unknownDialect dialect = iota
+	restV2                 // Jetty, http://host:8080[/context]
+	restV1                 // Hazelcast, http://host:5801/hazelcast/rest/maps
+)
+
+const v1Prefix = "/hazelcast/rest/maps"
+
+func (d dialect) prefix() string {
+	if d == restV1 {
+		return v1Prefix
+	}
+	return ""
+}
+
+// node is one base URL and what it turned out to speak.
+type node struct {
+	base  string
+	fixed dialect // given by the URL itself
+
+	mu      sync.Mutex
+	dialect dialect
+}
+
+func newNode(raw string) *node {
+	n := &node{base: strings.TrimRight(raw, "/")}
+	if i := strings.Index(n.base, "/hazelcast/rest"); i >= 0 {
+		n.base, n.fixed, n.dialect = n.base[:i], restV1, restV1
+	}
+	return n
+}
+
+func (n *node) speaks() dialect {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dialect
+}
+
+func (n *node) learn(d dialect) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.fixed == unknownDialect {
+		n.dialect = d
+	}
+}
+
+func (n *node) url(d dialect, e Endpoint) string { return n.base + d.prefix() + e.path() }
+
+// ClientOptions are what a [Client] is made of.
+type ClientOptions struct {
+	// Cluster says whom to ask and how. It must be valid.
+	Cluster ClusterConfig
+	// Transport replaces network and credentials, for tests and simulations.
+	// nil: the transport of Cluster.HTTPClientConfig.
+	Transport http.RoundTripper
+}
+
+// Client asks one Zeta cluster. Any node answers for the whole cluster; the
+// first that does is kept until it fails. At most one request per endpoint is
+// in flight. All methods may be called at once; of two calls for the same
+// endpoint one gets [ErrInFlight].
+type Client struct {
+	http    *http.Client
+	limit   int64
+	limits  flightLimits
+	life    context.Context //nolint:containedctx // ends all requests on Close
+	end     context.CancelFunc
+	running sync.WaitGroup
+	nodes   []*node
+
+	mu      sync.Mutex
+	pinned  int
+	version Version // of the latest /overview
+
+	overview   flight[reply[Overview]]
+	monitoring flight[reply[[]Member]]
+	pending    flight[reply[PendingJobs]]
+	resources  flight[reply[ResourceWorkers]]
+	failed     flight[reply[[]FailedJob]]
+}
+
+// NewClient makes a client. It asks nothing yet.
+func NewClient(opts ClientOptions) (*Client, error) {
+	cfg := opts.Cluster.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("making the client of cluster %q: %w", cfg.Name, err)
+	}
+	client := &http.Client{Transport: opts.Transport}
+	if opts.Transport == nil {
+		var err error
+		if client, err = promconfig.NewClientFromConfig(cfg.HTTPClientConfig, "zeta", promconfig.WithUserAgent("zeta-scaler")); err != nil {
+			return nil, fmt.Errorf("making the client of cluster %q: %w", cfg.Name, err)
+		}
+	}
+	if client.CheckRedirect == nil {
+		client.CheckRedirect = sameOriginOnly
+	}
+	life, end := context.WithCancel(context.Background())
+	c := &Client{
+		http: client, limit: cfg.MaxResponse, life: life, end: end,
+		limits: flightLimits{wait: cfg.EndpointTimeout, hang: hangLimit},
+	}
+	for _, u := range cfg.URLs {
+		c.nodes = append(c.nodes, newNode(u))
+	}
+	return c, nil
+}
+
+// Close ends what is in flight and waits for it.
+func (c *Client) Close() {
+	c.end()
+	c.running.Wait()
+	c.http.CloseIdleConnections()
+}
+
+// Overview asks the pinned node, then the others, until one answers. The error
+// has a line per node that was asked.
+func (c *Client) Overview(ctx context.Context) (Overview, error) {
+	c.mu.Lock()
+	first := c.pinned
+	c.mu.Unlock()
+	var problems []error
+	for i := range c.nodes {
+		at := (first + i) % len(c.nodes)
+		n := c.nodes[at]
+		r, err := c.overview.ask(ctx, c.life, &c.running, n, c.limits, c.overviewOf)
+		if err == nil {
+			c.mu.Lock()
+			c.pinned, c.version = at, r.value.Version()
+			c.mu.Unlock()
+			return r.value, nil
+		}
+		problems = append(problems, fmt.Errorf("asking %s: %w", redacted(n.base), err))
+		if ctx.Err() != nil {
+			// No time for the rest: the next scrape begins with them.
+			c.mu.Lock()
+			c.pinned = (at + 1) % len(c.nodes)
+			c.mu.Unlock()
+			break
+		}
+	}
+	return Overview{}, errors.Join(problems...)
+}
+
+// overviewOf asks one node, and finds out which API it speaks if that is not
+// known. Both are one flight: the second request follows the first.
+func (c *Client) overviewOf(ctx context.Context, n *node) (reply[Overview], error) {
+	get := func(d dialect) (reply[Overview], error) {
+		return fetch(ctx, c.http, n.url(d, EndpointOverview), c.limit, DecodeOverview)
+	}
+	if d := n.speaks(); d != unknownDialect {
+		r, err := get(d)
+		if err != nil && wrongDialect(err) {
+			n.learn(unknownDialect)
+		}
+		return r, err
+	}
+	r2, err2 := get(restV2)
+	if err2 == nil {
+		n.learn(restV2)
+		return r2, nil
+	}
+	if !wrongDialect(err2) {
+		return r2, err2
+	}
+	r1, err1 := get(restV1)
+	if err1 == nil {
+		n.learn(restV1)
+		return r1, nil
+	}
+	if wrongDialect(err1) {
+		return r2, err2
+	}
+	return r1, err1
+}
+
+// wrongDialect reports whether a failure is what a node says to the other
+// API's path: not found, a page, or a connection closed without a word (that
+// is Hazelcast's way). A time-out, 401 or 500 says nothing about it.
+func wrongDialect(err error) bool {
+	if e, ok := errors.AsType[*StatusError](err); ok {
+		return e.Code < 500 && e.Code != http.StatusUnauthorized && e.Code != http.StatusForbidden
+	}
+	if _, ok := errors.AsType[*notJSON](err); ok {
+		return true
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
+}
+
+// pin returns the node that answered last, what it speaks and the version that
+// it named. ok is false while no node ever answered.
+func (c *Client) pin() (n *node, d dialect, v Version, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n = c.nodes[c.pinned]
+	d = n.speaks()
+	return n, d, c.version, d != unknownDialect
+}
+
+// Members asks for /system-monitoring-information.
+func (c *Client) Members(ctx context.Context) ([]Member, error) {
+	r, err := ask(ctx, c, &c.monitoring, EndpointMonitoring, mustExist, DecodeMembers)
+	return r.value, err
+}
+
+// PendingJobs asks for /pending-jobs. The second result is when the reply was
+// sent, in Unix milliseconds of the node that answered; 0 when it did not say.
+func (c *Client) PendingJobs(ctx context.Context) (PendingJobs, int64, error) {
+	_, d, v, _ := c.pin()
+	r, err := ask(ctx, c, &c.pending, EndpointPendingJobs, v.pendingJobs(d), DecodePendingJobs)
+	return r.value, r.sent, err
+}
+
+// ResourceWorkers asks for /resource/workers.
+func (c *Client) ResourceWorkers(ctx context.Context) (ResourceWorkers, error) {
+	_, d, v, _ := c.pin()
+	r, err := ask(ctx, c, &c.resources, EndpointResourceWorkers, v.resourceWorkers(d), DecodeResourceWorkers)
+	return r.value, err
+}
+
+// FailedJobs asks for /finished-jobs/FAILED. The reply can be large.
+func (c *Client) FailedJobs(ctx context.Context) ([]FailedJob, error) {
+	r, err := ask(ctx, c, &c.failed, EndpointFinishedJobs, mustExist, DecodeFailedJobs)
+	return r.value, err
+}
+
+// ask asks the pinned node; there is no failover here, because Overview has
+// just found a node that answers.
+func ask[T any](ctx context.Context, c *Client, f *flight[reply[T]], e Endpoint, s support, decode func(io.Reader) (T, error)) (reply[T], error) {
+	var none reply[T]
+	n, d, _, ok := c.pin()
+	if !ok {
+		return none, errors.New("no node has answered /overview yet")
+	}
+	if s == neverExists {
+		return none, ErrUnsupported
+	}
+	r, err := f.ask(ctx, c.life, &c.running, n, c.limits, func(ctx context.Context, n *node) (reply[T], error) {
+		return fetch(ctx, c.http, n.url(d, e), c.limit, decode)
+	})
+	if s == mayExist && unknownPath(err, d) {
+		return none, ErrUnsupported
+	}
+	return r, err
+}
+
+// unknownPath reports whether the node says that it has no such path. REST v1
+// says 400, or 204 where it takes the path for a key of a map.
+func unknownPath(err error, d dialect) bool {
+	e, ok := errors.AsType[*StatusError](err)
+	if !ok {
+		return false
+	}
+	return e.Code == http.StatusNotFound || d == restV1 && (e.Code == http.StatusBadRequest || e.Code == http.StatusNoContent)
+}
+
+// redacted is a URL without its password, for messages.
+func redacted(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "unreadable URL"
+	}
+	return u.Redacted()
+}
+
+// idleAfter is how long a cluster's memory is kept without a scrape.
+const idleAfter = time.Hour

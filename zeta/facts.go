@@ -1,0 +1,309 @@
+package zeta
+
+import "strings"
+
+// facts are the values of one snapshot, each known or not: the rules of which
+// reply is believed are here, and only here.
+type facts struct {
+	workers    Count
+	assigned   Count
+	unassigned Count
+	info       *infoFacts
+	queue      queueFacts
+	perWorker  []workerFacts
+}
+
+type infoFacts struct{ version, strategy, slotMode string }
+
+type queueFacts struct {
+	size       Count
+	oldestWait Number // seconds
+	lacking    Count
+	required   Count
+	head       *headFacts
+}
+
+type headFacts struct{ jobID, reason string }
+
+type workerFacts struct {
+	address    Address
+	assigned   Count
+	unassigned Count
+	dynamic    Flag
+	cpu        Ratio
+	memory     Ratio
+	processors Count
+	cores      resource
+	heap       resource
+	jobs       Count
+	age        Number // seconds
+}
+
+// resource is a total and what is free of it.
+type resource struct{ total, available Number }
+
+// unknown is the label value where a version cannot tell.
+const unknown = "unknown"
+
+// factsOf reads a snapshot.
+func factsOf(s Snapshot) facts {
+	r := registryOf(s)
+	f := facts{queue: queueOf(s), workers: workerCount(s, r)}
+	f.assigned, f.unassigned = slots(s, r)
+	f.info = infoOf(s, r)
+	f.perWorker = workersOf(s, r, f.workers)
+	return f
+}
+
+// registry is the master's list of workers, where it has told one.
+type registry struct {
+	workers []Worker
+	// told is true when workers are all that are registered.
+	told bool
+	// lost is true when the master said that it does not know its workers just
+	// now. Then nothing that is counted from the same registry may be used.
+	lost bool
+	// collected is when the list was made, in Unix milliseconds.
+	collected Count
+}
+
+func registryOf(s Snapshot) registry {
+	if r := s.Resources; r != nil {
+		return registry{workers: r.Workers, told: r.Available, lost: !r.Available, collected: r.CollectedAt}
+	}
+	if s.Pending != nil && s.Pending.Workers != nil {
+		return registry{workers: s.Pending.Workers, told: true}
+	}
+	return registry{}
+}
+
+func workerCount(s Snapshot, r registry) Count {
+	switch {
+	case r.lost:
+		return Count{}
+	case s.Overview != nil && s.Overview.Workers.Known:
+		return s.Overview.Workers
+	case r.told:
+		return Count{Value: int64(len(r.workers)), Known: true}
+	}
+	return Count{}
+}
+
+// slots are the cluster's slots, unknown when a worker is dynamic: its total is
+// whatever is used, which reads as full.
+func slots(s Snapshot, r registry) (assigned, unassigned Count) {
+	switch {
+	case r.lost:
+		return Count{}, Count{}
+	case r.told:
+		for _, w := range r.workers {
+			if !w.Dynamic.Known || w.Dynamic.Value {
+				return Count{}, Count{}
+			}
+		}
+		if assigned, unassigned := sumSlots(r.workers); assigned.Known {
+			return assigned, unassigned
+		}
+	case s.missing(EndpointPendingJobs) || s.missing(EndpointResourceWorkers):
+		// The reply that would tell of dynamic workers is missing.
+		return Count{}, Count{}
+	}
+	o := s.Overview
+	if o == nil {
+		return Count{}, Count{}
+	}
+	if o.TotalSlots == (Count{Known: true}) && o.Workers.Value > 0 {
+		// Only dynamic workers have no slots.
+		return Count{}, Count{}
+	}
+	return slotPair(o.TotalSlots, o.UnassignedSlots)
+}
+
+func sumSlots(workers []Worker) (assigned, unassigned Count) {
+	assigned, unassigned = Count{Known: true}, Count{Known: true}
+	for _, w := range workers {
+		a, u := slotPair(w.TotalSlots, w.FreeSlots)
+		if !a.Known {
+			return Count{}, Count{}
+		}
+		assigned.Value += a.Value
+		unassigned.Value += u.Value
+	}
+	return assigned, unassigned
+}
+
+// slotPair is unknown as a whole when it does not add up.
+func slotPair(total, free Count) (assigned, unassigned Count) {
+	if !total.Known || !free.Known || free.Value > total.Value {
+		return Count{}, Count{}
+	}
+	return Count{Value: total.Value - free.Value, Known: true}, free
+}
+
+// infoOf is nil while a reply is missing that this version has: "unknown" is
+// for what the version cannot tell, and a label that comes and goes with each
+// failure would make new series.
+func infoOf(s Snapshot, r registry) *infoFacts {
+	if s.Overview == nil || s.missing(EndpointPendingJobs) || r.lost {
+		return nil
+	}
+	if !r.told && s.missing(EndpointResourceWorkers) {
+		return nil
+	}
+	info := &infoFacts{version: word(string(s.Overview.ProjectVersion)), strategy: unknown, slotMode: slotMode(r)}
+	if s.Pending != nil {
+		info.strategy = word(s.Pending.Strategy)
+	}
+	return info
+}
+
+func slotMode(r registry) string {
+	dynamic, fixed := false, false
+	for _, w := range r.workers {
+		if !w.Dynamic.Known {
+			return unknown
+		}
+		dynamic = dynamic || w.Dynamic.Value
+		fixed = fixed || !w.Dynamic.Value
+	}
+	switch {
+	case dynamic && fixed:
+		return "mixed"
+	case dynamic:
+		return "dynamic"
+	case fixed:
+		return "fixed"
+	}
+	return unknown
+}
+
+// word lets a foreign text become a label value only if it is one short word.
+func word(s string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+"
+	if s == "" || len(s) > 64 || strings.Trim(s, letters) != "" {
+		return unknown
+	}
+	return s
+}
+
+// queueOf reads the waiting queue. An empty one has waited 0 s and lacks 0
+// slots. A version without a queue has an empty one while it answers; a version
+// with a queue and without /pending-jobs says nothing about it.
+func queueOf(s Snapshot) queueFacts {
+	zero := Count{Known: true}
+	if s.Pending == nil {
+		switch o := s.Overview; {
+		case o == nil:
+		case o.Version().Known && !o.Version().hasQueue():
+			return queueFacts{size: zero, oldestWait: Number{Known: true}, lacking: zero}
+		case !s.Unsupported[EndpointPendingJobs]:
+			return queueFacts{size: o.PendingJobs}
+		}
+		return queueFacts{}
+	}
+	p := s.Pending
+	q := queueFacts{size: Count{Value: p.Size, Known: true}}
+	if p.Size == 0 {
+		q.oldestWait, q.lacking = Number{Known: true}, zero
+		return q
+	}
+	head, ok := p.Head()
+	if !ok {
+		return q
+	}
+	if wait, ok := p.OldestWait(s.PendingSent, s.Taken.UnixMilli()); ok {
+		q.oldestWait = Number{Value: float64(wait) / 1000, Known: true}
+	}
+	q.lacking, q.required = head.LackingTaskGroups, head.TotalTaskGroups
+	if id := word(string(head.ID)); id != unknown {
+		q.head = &headFacts{jobID: id, reason: word(string(head.FailureReason))}
+	}
+	return q
+}
+
+// workersOf joins the list of workers with the measurements of the members.
+// Without a list the workers are the members that are no master, or all of
+// them, whichever has the right number (a standby master looks like a worker).
+func workersOf(s Snapshot, r registry, count Count) []workerFacts {
+	if r.told {
+		byAddress := make(map[Address]Member, len(s.Members))
+		for _, m := range s.Members {
+			byAddress[m.Address] = m
+		}
+		out := make([]workerFacts, 0, len(r.workers))
+		for _, w := range r.workers {
+			f := registered(w)
+			f.measure(s, byAddress[w.Address], w, r.collected)
+			out = append(out, f)
+		}
+		return out
+	}
+	if r.lost || !count.Known {
+		return nil
+	}
+	var others []Member
+	for _, m := range s.Members {
+		if !m.Master {
+			others = append(others, m)
+		}
+	}
+	members := others
+	if int64(len(others)) != count.Value {
+		members = s.Members
+	}
+	if int64(len(members)) != count.Value {
+		return nil
+	}
+	out := make([]workerFacts, 0, len(members))
+	for _, m := range members {
+		f := workerFacts{address: m.Address}
+		f.measure(s, m, Worker{}, Count{})
+		out = append(out, f)
+	}
+	return out
+}
+
+// registered are the values that the list of workers has.
+func registered(w Worker) workerFacts {
+	f := workerFacts{address: w.Address, dynamic: w.Dynamic}
+	if !w.Dynamic.Value {
+		f.assigned, f.unassigned = slotPair(w.TotalSlots, w.FreeSlots)
+	}
+	if w.RunningJobIDs != nil {
+		f.jobs = Count{Value: int64(len(w.RunningJobIDs)), Known: true}
+	}
+	f.cores = measured(w.TotalCPUCores, w.AvailableCPUCores)
+	f.heap = measured(w.TotalHeapMemoryBytes, w.AvailableHeapMemoryBytes)
+	return f
+}
+
+// measured is unknown where the total is 0: a worker without cores or heap is
+// one that did not measure.
+func measured(total, available Number) resource {
+	if total.Known && total.Value == 0 {
+		return resource{}
+	}
+	return resource{total: total, available: available}
+}
+
+// measure takes load and memory from the member's row, else from the list of
+// workers. A sample is as old as the reply that it came in says, else 0: the
+// reply has just been received.
+func (f *workerFacts) measure(s Snapshot, m Member, w Worker, collected Count) {
+	f.processors = m.Processors
+	f.cpu, f.memory = m.CPU, m.Memory
+	listed := false
+	if !f.cpu.Known && w.CPUUsage.Known {
+		f.cpu, listed = w.CPUUsage, true
+	}
+	if !f.memory.Known && w.MemUsage.Known {
+		f.memory, listed = w.MemUsage, true
+	}
+	if !f.cpu.Known && !f.memory.Known {
+		return
+	}
+	f.age.Known = true
+	if listed && collected.Known {
+		f.age.Value = max(0, float64(s.Taken.UnixMilli()-collected.Value)/1000)
+	}
+}

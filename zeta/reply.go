@@ -1,0 +1,241 @@
+package zeta
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// maxMembers bounds the workers and members of one reply; more than this is no
+// Zeta cluster and would flood Prometheus with series.
+const maxMembers = 10_000
+
+// Overview is the reply of /overview. Job counts are cluster-wide and cover
+// the history that Zeta still keeps, so finished, failed and canceled can
+// shrink. RunningJobs includes PendingJobs, as Zeta counts.
+type Overview struct {
+	ProjectVersion  Text  `json:"projectVersion"`
+	TotalSlots      Count `json:"totalSlot"`
+	UnassignedSlots Count `json:"unassignedSlot"`
+	RunningJobs     Count `json:"runningJobs"`
+	PendingJobs     Count `json:"pendingJobs"`
+	FinishedJobs    Count `json:"finishedJobs"`
+	FailedJobs      Count `json:"failedJobs"`
+	CanceledJobs    Count `json:"cancelledJobs"`
+	// Workers is the number of registered workers, from the key "workers" or
+	// the documentation's "works".
+	Workers Count `json:"workers"`
+}
+
+// Version is the engine's version, not Known when the reply gives none.
+func (o Overview) Version() Version { return ParseVersion(string(o.ProjectVersion)) }
+
+// DecodeOverview reads a body of /overview. An object without any of its keys
+// (an error page in JSON, say) is an error.
+func DecodeOverview(r io.Reader) (Overview, error) {
+	var body struct {
+		failure
+		Overview
+		Works Count `json:"works"`
+	}
+	if err := decodeWhole(r, &body); err != nil {
+		return Overview{}, err
+	}
+	if !body.Workers.Known {
+		body.Workers = body.Works
+	}
+	if body.ProjectVersion == "" && !body.Workers.Known {
+		return Overview{}, body.orElse("neither projectVersion nor workers in it")
+	}
+	return body.Overview, nil
+}
+
+// Member is one row of /system-monitoring-information: a Hazelcast member,
+// master or worker; the reply does not say which.
+type Member struct {
+	Address    Address
+	Master     bool
+	Processors Count // CPU cores the JVM sees
+	CPU        Ratio // load of the process, of all cores
+	Memory     Ratio // heap used of heap max
+}
+
+// DecodeMembers reads a body of /system-monitoring-information. Rows without
+// host and port name nobody and are left out; of two rows with one address the
+// first counts.
+func DecodeMembers(r io.Reader) ([]Member, error) {
+	var rows []struct {
+		Master     Flag  `json:"isMaster"`
+		Host       Text  `json:"host"`
+		Port       Text  `json:"port"`
+		Processors Count `json:"processors"`
+		CPU        Ratio `json:"load.process"`
+		Memory     Ratio `json:"heap.memory.used/max"`
+	}
+	if err := decodeWhole(r, &rows); err != nil {
+		return nil, err
+	}
+	if rows == nil {
+		return nil, errors.New("null where a list belongs")
+	}
+	if len(rows) > maxMembers {
+		return nil, fmt.Errorf("%d members, more than %d", len(rows), maxMembers)
+	}
+	members := make([]Member, 0, len(rows))
+	seen := make(map[Address]bool, len(rows))
+	for _, row := range rows {
+		addr, ok := JoinAddress(string(row.Host), string(row.Port))
+		if !ok || seen[addr] {
+			continue
+		}
+		seen[addr] = true
+		members = append(members, Member{
+			Address: addr, Master: row.Master.Value,
+			Processors: row.Processors, CPU: row.CPU, Memory: row.Memory,
+		})
+	}
+	return members, nil
+}
+
+// Worker is one worker in /pending-jobs or /resource/workers. The fields after
+// MemUsage only the latter has, from 3.0 on.
+type Worker struct {
+	Address                  Address
+	RawAddress               Text   `json:"address"`
+	TotalSlots               Count  `json:"totalSlots"`
+	FreeSlots                Count  `json:"freeSlots"`
+	Dynamic                  Flag   `json:"dynamicSlot"`
+	CPUUsage                 Ratio  `json:"cpuUsage"`
+	MemUsage                 Ratio  `json:"memUsage"`
+	RunningJobIDs            []Text `json:"runningJobIds"` // nil: not said
+	TotalCPUCores            Number `json:"totalCpuCores"`
+	AvailableCPUCores        Number `json:"availableCpuCores"`
+	TotalHeapMemoryBytes     Number `json:"totalHeapMemoryBytes"`
+	AvailableHeapMemoryBytes Number `json:"availableHeapMemoryBytes"`
+}
+
+// nameWorkers sets Address of each worker. A worker without a readable address
+// makes the whole list useless: the rest would look like all there are.
+func nameWorkers(workers []Worker) ([]Worker, error) {
+	if len(workers) > maxMembers {
+		return nil, fmt.Errorf("%d workers, more than %d", len(workers), maxMembers)
+	}
+	named := workers[:0]
+	seen := make(map[Address]bool, len(workers))
+	for _, w := range workers {
+		addr, ok := ParseAddress(string(w.RawAddress))
+		if !ok {
+			return nil, fmt.Errorf("worker address %q is not host:port", clip(string(w.RawAddress)))
+		}
+		if seen[addr] {
+			continue
+		}
+		seen[addr] = true
+		w.Address = addr
+		named = append(named, w)
+	}
+	return named, nil
+}
+
+// ResourceWorkers is the reply of /resource/workers (3.0+).
+type ResourceWorkers struct {
+	// Available false means that the master does not know its workers just now
+	// (election, membership change), not that there are none.
+	Available   bool
+	CollectedAt Count // Unix milliseconds
+	Workers     []Worker
+}
+
+// DecodeResourceWorkers reads a body of /resource/workers.
+func DecodeResourceWorkers(r io.Reader) (ResourceWorkers, error) {
+	var body struct {
+		failure
+		Available   Flag      `json:"available"`
+		CollectedAt Count     `json:"collectedAt"`
+		Workers     *[]Worker `json:"workers"`
+	}
+	if err := decodeWhole(r, &body); err != nil {
+		return ResourceWorkers{}, err
+	}
+	if body.Available.Known && !body.Available.Value {
+		return ResourceWorkers{CollectedAt: body.CollectedAt}, nil
+	}
+	if body.Workers == nil {
+		return ResourceWorkers{}, body.orElse("no workers in it")
+	}
+	workers, err := nameWorkers(*body.Workers)
+	if err != nil {
+		return ResourceWorkers{}, err
+	}
+	return ResourceWorkers{Available: true, CollectedAt: body.CollectedAt, Workers: workers}, nil
+}
+
+// FailedJob is one job of /finished-jobs/FAILED.
+type FailedJob struct {
+	ID int64
+	// NoResources is true when the error names NoEnoughResourceException.
+	NoResources bool
+}
+
+// DecodeFailedJobs reads a body of /finished-jobs/FAILED job by job, because
+// each carries a whole job graph. Jobs of another status and jobs without a
+// readable id are left out.
+func DecodeFailedJobs(r io.Reader) ([]FailedJob, error) {
+	dec := json.NewDecoder(r)
+	if tok, err := dec.Token(); err != nil {
+		return nil, fmt.Errorf("reading JSON: %w", err)
+	} else if tok != json.Delim('[') {
+		return nil, fmt.Errorf("%v where a list belongs", tok)
+	}
+	jobs := []FailedJob{}
+	for dec.More() {
+		var job struct {
+			ID     Text `json:"jobId"`
+			Status Text `json:"jobStatus"`
+			Error  Text `json:"errorMsg"`
+		}
+		if err := dec.Decode(&job); err != nil {
+			return nil, fmt.Errorf("reading job %d: %w", len(jobs)+1, err)
+		}
+		id, err := strconv.ParseInt(string(job.ID), 10, 64)
+		if err != nil || (job.Status != "" && job.Status != "FAILED") {
+			continue
+		}
+		jobs = append(jobs, FailedJob{ID: id, NoResources: strings.Contains(string(job.Error), "NoEnoughResourceException")})
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, fmt.Errorf("reading JSON: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("text after the end of the JSON")
+	}
+	return jobs, nil
+}
+
+// failure is what Zeta writes in place of a reply, sometimes with status 200:
+// {"status":"fail","message":"Target cannot be null!"}.
+type failure struct {
+	Status  Text `json:"status"`
+	Message Text `json:"message"`
+}
+
+func (f failure) orElse(problem string) error {
+	if f.Status == "fail" {
+		return fmt.Errorf("failed: %s", clip(string(f.Message)))
+	}
+	return errors.New(problem)
+}
+
+func decodeWhole(r io.Reader, into any) error {
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("reading JSON: %w", err)
+	}
+	return nil
+}
