@@ -9,6 +9,10 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
 
+// maxRampGap is the longest gap, in ticks, over which a ramp is followed; a
+// longer one begins a new ramp.
+const maxRampGap = 1000
+
 // trimEvery is how often the history is trimmed.
 const trimEvery = 10 * time.Minute
 
@@ -169,7 +173,12 @@ func (r *runner) catchUp(ctx context.Context, at int64) bool {
 	g := r.group
 	step := g.interval.Milliseconds()
 	lookback := g.lookback().Milliseconds()
-	fresh := !g.hasKept || g.keptAt >= at || at-g.keptAt > lookback
+	reach := lookback
+	if r.ramps() {
+		// Only a fold over every tick tells how far a ramp would have got.
+		reach = max(reach, maxRampGap*step)
+	}
+	fresh := !g.hasKept || g.keptAt >= at || at-g.keptAt > reach
 	from := g.keptAt + step
 	if fresh {
 		from = at - lookback
