@@ -56,3 +56,32 @@ func counter(t testing.TB, reg prometheus.Gatherer, name string, values ...strin
 	require.Fail(t, "no such metric", "%s %v", name, values)
 	return 0
 }
+
+// requireSameError compares an answered error of the engine with the remote's.
+func requireSameError(t testing.TB, want, got error) {
+	t.Helper()
+	if want == nil {
+		require.NoError(t, got)
+		return
+	}
+	require.EqualError(t, got, want.Error())
+	require.NotErrorIs(t, got, source.ErrNoAnswer)
+}
+
+// requireSameMatrix compares answers, NaN being equal to NaN.
+func requireSameMatrix(t testing.TB, want, got source.Matrix) {
+	t.Helper()
+	require.Equal(t, want.Warnings, got.Warnings)
+	require.Equal(t, want.Infos, got.Infos)
+	require.Len(t, got.Series, len(want.Series))
+	for i, w := range want.Series {
+		g := got.Series[i]
+		require.True(t, labels.Equal(w.Labels, g.Labels), "series %d: labels %s, want %s", i, g.Labels, w.Labels)
+		require.Len(t, g.Points, len(w.Points), "points of %s", w.Labels)
+		for j := range w.Points {
+			require.Equal(t, w.Points[j].T, g.Points[j].T)
+			require.True(t, w.Points[j].V == g.Points[j].V || math.IsNaN(w.Points[j].V) && math.IsNaN(g.Points[j].V),
+				"%s at %d: %v, want %v", w.Labels, w.Points[j].T, g.Points[j].V, w.Points[j].V)
+		}
+	}
+}
