@@ -2,6 +2,7 @@ package evaluator
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -33,7 +34,10 @@ type group struct {
 	generationOf func(key string) uint64
 	// keptAt is the tick of every track's kept state, if hasKept; provAt that
 	// of the provisional ones, if hasProv. Unix milliseconds.
-	keptAt, provAt   int64
+	keptAt, provAt int64
+	// restoredFrom is where the newest restore began to read: what is as old
+	// may be older.
+	restoredFrom     int64
 	hasKept, hasProv bool
 	// provWhole counts the newest provisional ticks at which all queries were
 	// answered.
@@ -48,6 +52,8 @@ func newGroup(active *rules.RuleSet, shadows []*rules.RuleSet, interval time.Dur
 		phase:    Phase(active.Name, interval),
 		scopes:   newScopeTable(active.ScopeBy),
 		claimed:  map[string]bool{},
+
+		restoredFrom: math.MinInt64,
 	}
 	for _, rs := range append([]*rules.RuleSet{active}, shadows...) {
 		p, err := Compile(rs, interval)
@@ -118,6 +124,7 @@ func (g *group) newScope(ls []scaling.Label, listed *ScopeConfig, shadows []int,
 			member: m, kept: m.NewState(), provisional: m.NewState(), spare: m.NewState(),
 			samples: Samples{Signals: make([]Reading, len(m.signals))},
 		})
+		s.tracks[len(s.tracks)-1].kept.Restored = first == g.restoredFrom
 	}
 	s.limits = g.limitsOf(s, time.UnixMilli(first))
 	s.published.generation = g.generationOf(s.Key)

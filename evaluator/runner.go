@@ -216,6 +216,7 @@ func (r *runner) catchUp(ctx context.Context, at int64) bool {
 
 // begin marks where a restore starts to read.
 func (r *runner) begin(from int64) {
+	r.group.restoredFrom = from
 	for _, s := range r.group.scopes.sorted {
 		if s.first == unborn {
 			s.first, s.lastSeen = from, max(s.lastSeen, from)
