@@ -1,0 +1,146 @@
+package ruletest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// WriteText writes the report for people: one line a file, and for every
+// failure what was expected, what came and why.
+func (r *Report) WriteText(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for i := range r.Files {
+		r.Files[i].writeText(b)
+	}
+	tests, failed := r.Counts()
+	fmt.Fprintf(b, "%d tests, %d failed\n", tests, failed)
+	return b.Flush()
+}
+
+// WriteJSON writes the report as one JSON document.
+func (r *Report) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+func (f *FileResult) writeText(w io.Writer) {
+	if len(f.Problems) > 0 {
+		fmt.Fprintf(w, "ERROR %s\n", f.File)
+		for _, p := range f.Problems {
+			fmt.Fprintln(w, indent(p, "  "))
+		}
+		return
+	}
+	word := "ok   "
+	if f.failed() > 0 {
+		word = "FAIL "
+	}
+	fmt.Fprintf(w, "%s %s (%d tests)\n", word, f.File, len(f.Tests))
+	for i := range f.Tests {
+		f.Tests[i].writeText(w)
+	}
+}
+
+func (t *TestResult) writeText(w io.Writer) {
+	if t.Passed {
+		return
+	}
+	fmt.Fprintf(w, "  FAIL %s [%s %s]\n", t.Name, t.RuleSet.Name, t.RuleSet.Version)
+	for i := range t.Failures {
+		fmt.Fprint(w, indent(t.Failures[i].String(), "    ")+"\n")
+	}
+}
+
+// String is the failure over several lines.
+func (f *Failure) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "line %d, at %s", f.Line, f.EvalTime)
+	if f.Tick != f.EvalTime {
+		fmt.Fprintf(&b, " (tick %s)", f.Tick)
+	}
+	if f.Scope != "" {
+		fmt.Fprintf(&b, ", scope %s", f.Scope)
+	}
+	if f.Expr != "" {
+		fmt.Fprintf(&b, ", %s", f.Expr)
+	}
+	if f.Message != "" {
+		fmt.Fprintf(&b, "\n  %s", f.Message)
+	}
+	for _, d := range f.Differences {
+		fmt.Fprintf(&b, "\n  %s\n    expected: %s\n    got:      %s", d.Field, d.Expected, d.Got)
+	}
+	if f.Why != nil {
+		b.WriteString("\n" + indent(f.Why.String(), "  "))
+	}
+	return b.String()
+}
+
+// String says which row decided, and on what.
+func (w *Why) String() string {
+	lines := []string{fmt.Sprintf("why: row %s: %s", w.Row, w.Reason)}
+	signals := map[string]bool{}
+	for i := range w.Inputs {
+		signals[w.Inputs[i].Name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Snapshot)) {
+		if m := w.Snapshot[name]; !signals[name] {
+			lines = append(lines, fmt.Sprintf("  %s = %s", name, valueText(m.Value, m.Reason)))
+		}
+	}
+	for i := range w.Inputs {
+		lines = append(lines, "  "+inputText(&w.Inputs[i]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// inputText is a signal with its windows on one line.
+func inputText(in *scaling.Input) string {
+	s := fmt.Sprintf("%s = %s", in.Name, valueText(in.Value, in.Reason))
+	if !in.Applies {
+		s += ", does not apply"
+	}
+	for i := range in.Windows {
+		w := &in.Windows[i]
+		threshold := "unbounded"
+		if w.Threshold != nil {
+			threshold = number(*w.Threshold)
+		}
+		s += fmt.Sprintf("; %s %s %s is %s, held %s of %s",
+			w.Direction, w.Comparison, threshold, w.Truth, seconds(w.HeldSeconds), seconds(w.WindowSeconds))
+		if w.Sustained {
+			s += " (sustained)"
+		}
+	}
+	return s
+}
+
+func valueText(v scaling.Value, reason string) string {
+	if !v.Known {
+		return "unknown (" + reason + ")"
+	}
+	return number(v.Number)
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+func seconds(s float64) string {
+	return model.Duration(time.Duration(s * float64(time.Second))).String()
+}
+
+func indent(text, by string) string {
+	return by + strings.ReplaceAll(text, "\n", "\n"+by)
+}
