@@ -1,0 +1,193 @@
+// Package api serves what the service knows over HTTP: the REST API of
+// openapi.yaml, the page for people, health, readiness and metrics. It also
+// holds the client that the commands use.
+//
+// The document comes first: parameters, replies and routes are generated from
+// it, and every reply is checked against it in tests. Credentials and TLS are
+// not handled here; Routes and IsChanging tell whoever does which calls change
+// something.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+//go:generate go tool -modfile=../tools/go.mod oapi-codegen -config oapi.yaml openapi.yaml
+
+const (
+	// maxBody caps request bodies; no operation so far takes one.
+	maxBody = "1M"
+	// storeTimeout bounds what a request waits for the state store.
+	storeTimeout = 10 * time.Second
+	// compressFrom is the reply size in bytes below which gzip costs more than
+	// it saves.
+	compressFrom = 1024
+)
+
+// Board shows the newest evaluation of every scope.
+type Board interface {
+	// Evaluations returns all of them, sorted by scope key. The values are
+	// shared and are not changed.
+	Evaluations() []scaling.Evaluation
+	// Evaluation returns that of one scope.
+	Evaluation(key string) (scaling.Evaluation, bool)
+	// Leader reports whether this replica decides.
+	Leader() bool
+	// Epoch is the epoch of the leader whose evaluations the board shows.
+	Epoch() uint64
+}
+
+// History reads recorded decisions, newest first; state.Store is one.
+type History interface {
+	History(ctx context.Context, f state.Filter) ([]state.Entry, error)
+}
+
+// Options are what the API is made of. Board, History, Table, Ready and
+// Metrics must be given.
+type Options struct {
+	Board   Board
+	History History
+	// Table is the decision table in order.
+	Table []scaling.Row
+	// Reload reads the configuration again, all or nothing; its error goes to
+	// the caller. Nil says that there is nothing to reload.
+	Reload func(context.Context) error
+	// Ready returns nil once configuration and state store are open. Its error
+	// goes to the caller.
+	Ready func(context.Context) error
+	// Metrics serves GET /metrics.
+	Metrics http.Handler
+	// Logger gets what the caller must not see of an internal error; nil
+	// discards it.
+	Logger *slog.Logger
+	// Now is the clock by which ages are counted; nil is time.Now.
+	Now func() time.Time
+}
+
+func (o *Options) prepare() error {
+	var missing []error
+	need := func(name string, given bool) {
+		if !given {
+			missing = append(missing, fmt.Errorf("option %s is missing", name))
+		}
+	}
+	need("Board", o.Board != nil)
+	need("History", o.History != nil)
+	need("Table", len(o.Table) > 0)
+	need("Ready", o.Ready != nil)
+	need("Metrics", o.Metrics != nil)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return errors.Join(missing...)
+}
+
+// server implements the generated ServerInterface.
+type server struct {
+	Options
+	page *page
+}
+
+var _ ServerInterface = (*server)(nil)
+
+// New returns a handler for everything that the service serves over HTTP.
+func New(o Options) (http.Handler, error) {
+	if err := o.prepare(); err != nil {
+		return nil, fmt.Errorf("building the API: %w", err)
+	}
+	p, err := newPage()
+	if err != nil {
+		return nil, fmt.Errorf("building the page: %w", err)
+	}
+	s := &server{Options: o, page: p}
+	e := echo.New()
+	e.IPExtractor = echo.ExtractIPDirect()
+	e.HTTPErrorHandler = s.writeError
+	e.Use(
+		middleware.RecoverWithConfig(middleware.RecoverConfig{
+			DisablePrintStack: true,
+			LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
+				o.Logger.Error("handler panicked", "path", c.Path(), "err", err, "stack", string(stack))
+				return &failure{Problem: problem(http.StatusInternalServerError, internalDetail), quiet: true}
+			},
+		}),
+		secure,
+		middleware.GzipWithConfig(middleware.GzipConfig{
+			Skipper: skipGzip, Level: 1, MinLength: compressFrom,
+		}),
+		middleware.BodyLimit(maxBody),
+		checkQuery(Routes()),
+	)
+	RegisterHandlers(headToo{e}, s)
+	headToo{e}.GET("/static/page.css", p.stylesheet)
+	return e, nil
+}
+
+// headToo answers HEAD wherever there is a GET; net/http drops the body.
+type headToo struct{ *echo.Echo }
+
+func (r headToo) GET(path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) *echo.Route {
+	r.Echo.HEAD(path, h, m...)
+	return r.Echo.GET(path, h, m...)
+}
+
+// skipGzip leaves alone what has no body, and the metrics handler, which
+// negotiates by itself.
+func skipGzip(c echo.Context) bool {
+	return c.Request().Method == http.MethodHead || c.Path() == "/metrics"
+}
+
+// secure sets the headers that keep a browser from doing anything with a reply
+// but showing it. The page loosens the policy for its own stylesheet.
+func secure(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set(echo.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
+		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
+		h.Set(echo.HeaderCacheControl, "no-store")
+		return next(c)
+	}
+}
+
+// selected returns the evaluation of one scope, or all for an empty key.
+func (s *server) selected(key string) ([]scaling.Evaluation, error) {
+	if key == "" {
+		return s.Board.Evaluations(), nil
+	}
+	ev, ok := s.Board.Evaluation(key)
+	if !ok {
+		return nil, s.noScope(key)
+	}
+	return []scaling.Evaluation{ev}, nil
+}
+
+func (s *server) noScope(key string) error {
+	detail := fmt.Sprintf("there is no scope %q", key)
+	if !s.Board.Leader() {
+		detail += "; this replica does not lead and may know none"
+	}
+	return refuse(http.StatusNotFound, detail)
+}
+
+// IsChanging reports whether a request with this method may change something
+// and therefore needs a credential. It errs on the safe side: every method
+// that HTTP does not define as safe is one.
+func IsChanging(method string) bool {
+	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
+}

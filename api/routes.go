@@ -1,0 +1,173 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+const (
+	// maxKey caps a scope key in a query, in bytes.
+	maxKey = 1024
+	// defaultLimit and defaultRefresh are those of the document.
+	defaultLimit   = 100
+	defaultRefresh = 15
+	maxRefresh     = 3600
+)
+
+// Route is one operation of the document.
+type Route struct {
+	Method, Path string
+	// Changing calls need a credential, even where reads are open.
+	Changing bool
+	// query checks the parameters that the operation takes; nil takes any, for
+	// the paths that scrapers and load balancers ask with theirs.
+	query map[string]check
+}
+
+// check says what is wrong with a parameter's value.
+type check func(value string) error
+
+// Routes lists every operation, in the order of the document. HEAD is possible
+// wherever GET is.
+func Routes() []Route {
+	scope := map[string]check{"scope": checkKey}
+	return []Route{
+		{Method: http.MethodGet, Path: "/", query: map[string]check{
+			"scope": checkKey, "after": checkKey, "refresh": between(0, maxRefresh),
+		}},
+		{Method: http.MethodGet, Path: "/openapi.yaml"},
+		{Method: http.MethodGet, Path: "/metrics"},
+		{Method: http.MethodGet, Path: "/-/healthy"},
+		{Method: http.MethodGet, Path: "/-/ready"},
+		{Method: http.MethodPost, Path: "/-/reload", Changing: true, query: map[string]check{}},
+		{Method: http.MethodGet, Path: "/autoscaler/status", query: scope},
+		{Method: http.MethodGet, Path: "/autoscaler/history", query: map[string]check{
+			"scope": checkKey, "since": checkTime, "until": checkTime, "action": checkAction,
+			"limit": between(1, state.MaxHistoryLimit), "cursor": checkCursor,
+		}},
+		{Method: http.MethodGet, Path: "/autoscaler/metrics", query: scope},
+		{Method: http.MethodGet, Path: "/autoscaler/decision-table", query: scope},
+	}
+}
+
+// checkQuery refuses unknown, repeated and malformed query parameters, all of
+// them at once, before the generated code binds them.
+func checkQuery(routes []Route) echo.MiddlewareFunc {
+	byPath := make(map[string]map[string]check, len(routes))
+	for _, r := range routes {
+		if r.query != nil {
+			byPath[r.Path] = r.query
+		}
+	}
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			checks, ok := byPath[c.Path()]
+			if !ok {
+				return next(c)
+			}
+			if err := validate(c.Request().URL.RawQuery, checks); err != nil {
+				return err
+			}
+			return next(c)
+		}
+	}
+}
+
+func validate(raw string, checks map[string]check) error {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "the query cannot be read: "+shown(err.Error()))
+	}
+	var invalid []InvalidParameter
+	for name, values := range query {
+		if err := checkParameter(name, values, checks); err != nil {
+			invalid = append(invalid, InvalidParameter{Parameter: shown(name), Detail: err.Error()})
+		}
+	}
+	if len(invalid) == 0 {
+		return nil
+	}
+	slices.SortFunc(invalid, func(a, b InvalidParameter) int { return cmp.Compare(a.Parameter, b.Parameter) })
+	words := make([]string, len(invalid))
+	for i, p := range invalid {
+		words[i] = fmt.Sprintf("%q: %s", p.Parameter, p.Detail)
+	}
+	p := problem(http.StatusBadRequest, "invalid query: "+strings.Join(words, "; "))
+	p.Errors = invalid
+	return &failure{Problem: p}
+}
+
+func checkParameter(name string, values []string, checks map[string]check) error {
+	c, known := checks[name]
+	switch {
+	case !known && len(checks) == 0:
+		return errors.New("unknown parameter, expected none")
+	case !known:
+		return fmt.Errorf("unknown parameter, expected one of %s",
+			strings.Join(slices.Sorted(maps.Keys(checks)), ", "))
+	case len(values) > 1:
+		return fmt.Errorf("given %d times, expected once", len(values))
+	case values[0] == "":
+		return errors.New("is empty")
+	}
+	return c(values[0])
+}
+
+func checkKey(v string) error {
+	if len(v) > maxKey {
+		return fmt.Errorf("has %d bytes, expected at most %d", len(v), maxKey)
+	}
+	return nil
+}
+
+func checkTime(v string) error {
+	if _, err := time.Parse(time.RFC3339Nano, v); err == nil {
+		return nil
+	}
+	if strings.Contains(v, " ") {
+		return fmt.Errorf(`%q is not an RFC 3339 time (a "+" in a query has to be written as "%%2B")`, shown(v))
+	}
+	return fmt.Errorf("%q is not an RFC 3339 time, such as 2026-01-31T15:04:05Z", shown(v))
+}
+
+func checkAction(v string) error {
+	if slices.Contains(scaling.Actions(), scaling.Action(v)) {
+		return nil
+	}
+	var names []string
+	for _, a := range scaling.Actions() {
+		names = append(names, string(a))
+	}
+	return fmt.Errorf("%q is not an action, expected one of %s", shown(v), strings.Join(names, ", "))
+}
+
+func checkCursor(v string) error {
+	if id, err := strconv.ParseInt(v, 10, 64); err != nil || id < 1 || strconv.FormatInt(id, 10) != v {
+		return fmt.Errorf("%q is not the nextCursor of a page", shown(v))
+	}
+	return nil
+}
+
+// between accepts whole numbers in a closed interval.
+func between(least, most int) check {
+	return func(v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < least || n > most || strconv.Itoa(n) != v {
+			return fmt.Errorf("%q is not a whole number from %d to %d", shown(v), least, most)
+		}
+		return nil
+	}
+}
