@@ -134,3 +134,7 @@ var bounds = [...]struct{ label, blocker string }{
 	{"min", scaling.BlockerMinWorkers},
 	{"max", scaling.BlockerMaxWorkers},
 }
+
+// ReservedLabels are the label names of the family itself, which a rule set's
+// scope_by cannot use.
+func ReservedLabels() []string { return reserved[:] }
