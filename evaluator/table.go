@@ -62,6 +62,8 @@ type tableRow struct {
 	match  func(*facts) bool
 }
 
+//go:generate go test -run TestDecisionTableDocument -update .
+
 // table is the decision table of spec 1.7. The first row that matches decides,
 // and the last one always matches.
 var table = []tableRow{

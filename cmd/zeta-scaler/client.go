@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zeta-scaler/zeta-scaler/api"
+)
+
+// defaultServer is where a client looks for the service.
+const defaultServer = "http://127.0.0.1:9880"
+
+// clientFlags are --server and --token-file of the commands that talk to a
+// running service.
+type clientFlags struct{ server, tokenFile string }
+
+func addClientFlags(cmd *cobra.Command) *clientFlags {
+	f := &clientFlags{}
+	cmd.Flags().StringVar(&f.server, "server", defaultServer, "URL of a running zeta-scaler")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "file with a bearer token")
+	return f
+}
+
+func (f *clientFlags) client() (*api.Client, error) {
+	c := &api.Client{BaseURL: f.server}
+	if f.tokenFile != "" {
+		b, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the token: %w", err)
+		}
+		c.Token = strings.TrimSpace(string(b))
+	}
+	return c, nil
+}

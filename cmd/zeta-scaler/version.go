@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/prometheus/common/version"
+	"github.com/spf13/cobra"
+)
+
+func newVersion() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  zeta-scaler version -o json",
+		Args:    cobra.NoArgs,
+	}
+	out := addOutputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *out == outputJSON {
+			return printJSON(cmd.OutOrStdout(), map[string]string{
+				"version": version.Version, "revision": version.GetRevision(),
+				"goVersion": version.GoVersion, "platform": version.GoOS + "/" + version.GoArch,
+			})
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Print("zeta-scaler"))
+		return err
+	}
+	return cmd
+}
