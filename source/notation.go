@@ -35,7 +35,7 @@ func ParseNotation(n Notation, start time.Time, interval time.Duration) (Series,
 	if err != nil {
 		return Series{}, fmt.Errorf("series %q: %w", n.Series, err)
 	}
-	if !l.Has(labels.MetricName) {
+	if l.Get(labels.MetricName) == "" {
 		return Series{}, fmt.Errorf("series %q has no metric name", n.Series)
 	}
 	if err := checkRepeats(n.Values); err != nil {

@@ -143,7 +143,7 @@ func (t *Temporary) write(rows []row) error {
 }
 
 func appendRow(app storage.AppenderV2, r row) error {
-	if !r.labels.Has(labels.MetricName) {
+	if r.labels.Get(labels.MetricName) == "" {
 		return fmt.Errorf("series %s has no metric name", r.labels)
 	}
 	_, err := app.Append(0, r.labels, 0, r.point.T, r.point.V, nil, nil, storage.AOptions{RejectOutOfOrder: true})
