@@ -117,7 +117,7 @@ type Client struct {
 	limits  flightLimits
 	life    context.Context //nolint:containedctx // ends all requests on Close
 	end     context.CancelFunc
-	running sync.WaitGroup
+	running tasks
 	nodes   []*node
 
 	mu      sync.Mutex
@@ -161,7 +161,7 @@ func NewClient(opts ClientOptions) (*Client, error) {
 // Close ends what is in flight and waits for it.
 func (c *Client) Close() {
 	c.end()
-	c.running.Wait()
+	c.running.close()
 	c.http.CloseIdleConnections()
 }
 
@@ -194,36 +194,32 @@ func (c *Client) Overview(ctx context.Context) (Overview, error) {
 	return Overview{}, errors.Join(problems...)
 }
 
-// overviewOf asks one node, and finds out which API it speaks if that is not
-// known. Both are one flight: the second request follows the first.
+// overviewOf asks one node in the dialect that it spoke last, else in REST v2,
+// and in the other one if the answer looks as if it did not understand. Both
+// are one flight: the second request follows the first. A dialect once learnt
+// stays until the other one is answered, so that a single odd reply of
+// /overview does not keep the other endpoints from being asked.
 func (c *Client) overviewOf(ctx context.Context, n *node) (reply[Overview], error) {
 	get := func(d dialect) (reply[Overview], error) {
-		return fetch(ctx, c.http, n.url(d, EndpointOverview), c.limit, DecodeOverview)
-	}
-	if d := n.speaks(); d != unknownDialect {
-		r, err := get(d)
-		if err != nil && wrongDialect(err) {
-			n.learn(unknownDialect)
+		r, err := fetch(ctx, c.http, n.url(d, EndpointOverview), c.limit, DecodeOverview)
+		if err == nil {
+			n.learn(d)
 		}
 		return r, err
 	}
-	r2, err2 := get(restV2)
-	if err2 == nil {
-		n.learn(restV2)
-		return r2, nil
+	first, second := restV2, restV1
+	if n.speaks() == restV1 {
+		first, second = restV1, restV2
 	}
-	if !wrongDialect(err2) {
-		return r2, err2
+	r1, err1 := get(first)
+	if err1 == nil || n.fixed != unknownDialect || !wrongDialect(err1) {
+		return r1, err1
 	}
-	r1, err1 := get(restV1)
-	if err1 == nil {
-		n.learn(restV1)
-		return r1, nil
+	r2, err2 := get(second)
+	if err2 != nil && wrongDialect(err2) {
+		return r1, err1
 	}
-	if wrongDialect(err1) {
-		return r2, err2
-	}
-	return r1, err1
+	return r2, err2
 }
 
 // wrongDialect reports whether a failure is what a node says to the other

@@ -41,7 +41,7 @@ type Collector struct {
 	logger  *slog.Logger
 	clock   func() time.Time
 	descs   descs
-	work    sync.WaitGroup
+	work    tasks
 
 	mu         sync.Mutex
 	running    *scrape
@@ -85,7 +85,7 @@ func (c *Collector) Cluster() string { return c.cluster }
 // Close ends all requests and waits for them. Later collections find nothing.
 func (c *Collector) Close() {
 	c.client.Close()
-	c.work.Wait()
+	c.work.close()
 }
 
 // Describe implements [prometheus.Collector].

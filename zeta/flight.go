@@ -14,6 +14,9 @@ import (
 // previous one to the same endpoint has not come back yet.
 var ErrInFlight = errors.New("the previous request has not come back yet")
 
+// errClosed is the failure of a request after Close.
+var errClosed = errors.New("the client is closed")
+
 // flight keeps the requests to one endpoint of one cluster at one at a time.
 //
 // A master waits up to ~190 s for a frozen worker before it answers. Giving up
@@ -53,7 +56,7 @@ type flightLimits struct {
 // ask runs do for a node and waits for it, but not longer than limits.wait or
 // ctx. The context that do gets ends with lifetime, never with ctx. running is
 // told of the goroutine, so that Close can wait for it.
-func (f *flight[T]) ask(ctx, lifetime context.Context, running *sync.WaitGroup, n *node, limits flightLimits,
+func (f *flight[T]) ask(ctx, lifetime context.Context, running *tasks, n *node, limits flightLimits,
 	do func(context.Context, *node) (T, error),
 ) (T, error) {
 	var none T
@@ -112,22 +115,18 @@ func (f *flight[T]) clear(ctx context.Context, n *node, hang time.Duration) erro
 	}
 }
 
-func (f *flight[T]) start(lifetime context.Context, running *sync.WaitGroup, n *node, hang time.Duration,
+func (f *flight[T]) start(lifetime context.Context, running *tasks, n *node, hang time.Duration,
 	do func(context.Context, *node) (T, error),
 ) (*call[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := lifetime.Err(); err != nil {
-		return nil, fmt.Errorf("the client is closed: %w", err)
-	}
 	if f.call != nil {
 		return nil, ErrInFlight
 	}
 	ctx, cancel := context.WithTimeout(lifetime, hang)
 	c := &call[T]{node: n, cancel: cancel, done: make(chan struct{})}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { c.sent.Store(true) }})
-	f.call = c
-	running.Go(func() {
+	started := running.start(func() {
 		defer cancel()
 		value, err := do(ctx, n)
 		f.mu.Lock()
@@ -136,5 +135,10 @@ func (f *flight[T]) start(lifetime context.Context, running *sync.WaitGroup, n *
 		f.mu.Unlock()
 		close(c.done)
 	})
+	if !started {
+		cancel()
+		return nil, errClosed
+	}
+	f.call = c
 	return c, nil
 }

@@ -170,3 +170,5 @@ func samples(page string) []string {
 	}
 	return out
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

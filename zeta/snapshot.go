@@ -99,12 +99,11 @@ func (c *Collector) join(ctx context.Context) *scrape {
 	now := c.clock()
 	s := &scrape{done: make(chan struct{})}
 	s.snap = Snapshot{Taken: now, Unsupported: map[Endpoint]bool{}, Errors: map[Endpoint]error{}}
-	c.running = s
 	c.rejections.begin(now)
 	deadline, _ := ctx.Deadline()
 	// A little before the asker's, so that the asker finds it finished.
 	deadline = deadline.Add(-time.Until(deadline) / 50)
-	c.work.Go(func() {
+	started := c.work.start(func() {
 		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 		defer cancel()
 		c.run(ctx, s)
@@ -115,6 +114,11 @@ func (c *Collector) join(ctx context.Context) *scrape {
 		c.mu.Unlock()
 		close(s.done)
 	})
+	if started {
+		c.running = s
+	} else {
+		close(s.done)
+	}
 	return s
 }
 

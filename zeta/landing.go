@@ -1,0 +1,66 @@
+package zeta
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+)
+
+// serveLanding shows a person what is here.
+func (e *Exporter) serveLanding(w http.ResponseWriter, _ *http.Request) {
+	page := struct {
+		Clusters []ClusterConfig
+		Allowed  []string
+	}{e.clusters, e.prober.config.AllowedTargets}
+	var body bytes.Buffer
+	if err := landingTemplate().Execute(&body, page); err != nil {
+		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		e.logger.Error("landing page failed", "err", err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(body.Bytes())
+}
+
+func landingTemplate() *template.Template {
+	return template.Must(template.New("landing").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>zeta-scaler exporter</title>
+<style>
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; padding: .3rem 1rem .3rem 0; border-bottom: 1px solid #8886; vertical-align: top }
+input { font: inherit; width: 22rem; max-width: 100% }
+</style>
+</head>
+<body>
+<h1>zeta-scaler exporter</h1>
+<p>Turns the REST API of SeaTunnel Zeta into Prometheus metrics.</p>
+<ul>
+<li><a href="/metrics">/metrics</a>: the configured clusters and this process</li>
+<li><a href="/-/healthy">/-/healthy</a></li>
+</ul>
+<h2>Clusters</h2>
+{{if .Clusters}}<table>
+<tr><th scope="col">cluster</th><th scope="col">nodes</th></tr>
+{{range .Clusters}}<tr><td>{{.Name}}</td><td>{{range .URLs}}{{.}}<br>{{end}}</td></tr>
+{{end}}</table>{{else}}<p>None is configured.</p>{{end}}
+<h2>Probe</h2>
+<form action="/probe" method="get">
+<p><label>Target<br><input name="target" type="url" required placeholder="http://master:8080"></label></p>
+<p><label>Cluster<br><input name="cluster" required placeholder="the label of its metrics"></label></p>
+<p><button>Probe</button></p>
+</form>
+{{if .Allowed}}<p>Allowed targets:</p><ul>{{range .Allowed}}<li>{{.}}</li>{{end}}</ul>
+{{else}}<p>Any target is allowed; no credentials are sent.</p>{{end}}
+</body>
+</html>
+`))
+}
