@@ -151,6 +151,9 @@ func windowViewOf(w *scaling.Window, applies bool) windowView {
 		State:     w.Truth,
 		Held:      fmt.Sprintf("%s of %s", span(w.HeldSeconds), span(w.WindowSeconds)),
 	}
+	if w.WindowSeconds == 0 {
+		v.Held = span(w.HeldSeconds) + ", no window"
+	}
 	if w.AtLeast {
 		v.Held = "at least " + v.Held
 	}

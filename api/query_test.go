@@ -41,7 +41,6 @@ func TestBadParameters(t *testing.T) {
 		detail       string
 	}{
 		{"unknown", history + "?colour=red", []string{"colour"}, "expected one of action, cursor, limit, scope, since, until"},
-		{"unknown where none is known", "/-/reload", nil, ""},
 		{"wrong case", history + "?Limit=5", []string{"Limit"}, "unknown parameter"},
 		{"bare", history + "?limit", []string{"limit"}, "is empty"},
 		{"repeated", history + "?limit=1&limit=2", []string{"limit"}, "given 2 times"},
@@ -69,9 +68,6 @@ func TestBadParameters(t *testing.T) {
 		{"limit where there is none", "/autoscaler/metrics?limit=1", []string{"limit"}, "expected one of scope"},
 		{"name endless", "/autoscaler/metrics?" + strings.Repeat("b", 5000) + "=1", []string{strings.Repeat("b", maxShown) + "…"}, "unknown parameter"},
 	} {
-		if tt.detail == "" {
-			continue
-		}
 		t.Run(tt.name, func(t *testing.T) {
 			rec := call(h, http.MethodGet, tt.target)
 			require.Equal(t, http.StatusBadRequest, rec.Code, rec.Body.String())
