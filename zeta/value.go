@@ -1,11 +1,13 @@
 package zeta
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Count is a whole number ≥ 0 that a reply may or may not contain. Zeta writes
@@ -135,7 +137,11 @@ func scalar(data []byte) (text string, given bool, err error) {
 	case '{', '[':
 		return "", false, fmt.Errorf("a list or object where one value belongs")
 	case '"':
-		if err := json.Unmarshal(data, &text); err != nil {
+		// Most strings are plain; a decoder for each would cost more than the
+		// rest of the reply.
+		if inner := data[1 : len(data)-1]; !bytes.ContainsRune(inner, '\\') && utf8.Valid(inner) {
+			text = string(bytes.TrimSpace(inner))
+		} else if err := json.Unmarshal(data, &text); err != nil {
 			return "", false, fmt.Errorf("reading a string: %w", err)
 		}
 		text = strings.TrimSpace(text)
