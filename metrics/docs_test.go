@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/events"
 	"github.com/zeta-scaler/zeta-scaler/metrics"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
@@ -25,14 +27,14 @@ func documentation(t *testing.T) string {
 	return string(b)
 }
 
-// ownSections are the sections about this package and package source; others
-// describe what they export in sections of their own.
+// ownSections are the sections about this package and packages source and
+// events; others describe what they export in sections of their own.
 func ownSections(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
 	for section := range strings.SplitSeq(documentation(t), "\n## ") {
 		title, _, _ := strings.Cut(section, "\n")
-		if slices.Contains([]string{"Per scope", "Of the evaluation loop", "Of the queries", "Of the process"}, title) {
+		if slices.Contains([]string{"Per scope", "Of the evaluation loop", "Of the queries", "Of the event handlers", "Of the process"}, title) {
 			out.WriteString(section)
 		}
 	}
@@ -55,6 +57,10 @@ func TestDocumentation(t *testing.T) {
 	c.Publish(t.Context(), []scaling.Evaluation{evaluation()}, nil)
 	reg := registry(t, c)
 	askOnce(t, reg)
+	events.New(events.Options{
+		Handlers: map[string]events.Handler{"log": events.NewLog(slog.Default())},
+		Logger:   slog.Default(), Registerer: reg,
+	})
 	exported := map[string]entry{}
 	for name, f := range gather(t, reg) {
 		exported[name] = entry{strings.ToLower(f.GetType().String()), strings.Join(labelNames(f), ",")}

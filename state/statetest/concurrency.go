@@ -180,8 +180,9 @@ func typedRecords(t *testing.T, open Open) {
 		require.Equal(t, versions[0], version)
 		require.Equal(t, value, got)
 	}
+	scope := scaling.NewScope([]scaling.Label{{Name: "cluster", Value: "prod"}})
 	check(state.Decision, "prod", state.DecisionRecord{
-		Epoch: 1 << 60, Generation: 3,
+		Scope: scope, FirstTick: epoch.Add(-time.Hour), Epoch: 1 << 60, Generation: 3,
 		Intent: scaling.Intent{Action: scaling.ScaleOut, Target: 5}, Row: scaling.RowSaturated,
 		Since: epoch, LastTick: epoch.Add(time.Minute), LastSeen: epoch, UnknownTicks: 1,
 		Ramp:   &state.Ramp{Size: 4, Base: 8, Tick: epoch, Bound: true},
@@ -204,7 +205,7 @@ func typedRecords(t *testing.T, open Open) {
 	}, func() (any, uint64, error) { return load[state.ControlRecord](t, s, state.Control, state.GlobalKey) })
 	check(state.Leader, state.EpochKey, state.LeaderRecord{Epoch: 7, Holder: "host/1", Since: epoch},
 		func() (any, uint64, error) { return load[state.LeaderRecord](t, s, state.Leader, state.EpochKey) })
-	check(state.Tick, "zeta-auto", state.TickRecord{RuleSet: "zeta-auto", Last: epoch},
+	check(state.Tick, "zeta-auto", state.TickRecord{RuleSet: "zeta-auto", Last: epoch, Kept: epoch.Add(-time.Minute)},
 		func() (any, uint64, error) { return load[state.TickRecord](t, s, state.Tick, "zeta-auto") })
 
 	missing, version, err := state.Load[state.TickRecord](t.Context(), s, state.Tick, "other")

@@ -1,0 +1,51 @@
+package scaling
+
+import "time"
+
+// EventKind is what an event is about; the names are those of FLIP-334, with
+// workers in the place of parallelism.
+type EventKind string
+
+// The kinds.
+const (
+	// EventScalingReport tells a transition of an action.
+	EventScalingReport EventKind = "ScalingReport"
+	// EventRecommendedWorkers tells a changed decision.
+	EventRecommendedWorkers EventKind = "RecommendedWorkers"
+	// EventScalingException tells that scaling failed.
+	EventScalingException EventKind = "ScalingException"
+	// EventIneffectiveScaling tells that scaling converged and what triggered it
+	// is still there one window later.
+	EventIneffectiveScaling EventKind = "IneffectiveScaling"
+)
+
+// Severity is how much an event asks of its reader.
+type Severity string
+
+// The severities, as Kubernetes names them.
+const (
+	Normal  Severity = "Normal"
+	Warning Severity = "Warning"
+)
+
+// SeverityOf is Warning for exceptions and Normal for everything else.
+func SeverityOf(k EventKind) Severity {
+	if k == EventScalingException {
+		return Warning
+	}
+	return Normal
+}
+
+// Event is one thing that event handlers are told.
+type Event struct {
+	Kind     EventKind `json:"kind"`
+	Severity Severity  `json:"severity"`
+	Scope    Scope     `json:"scope"`
+	// Message is one sentence for people.
+	Message string `json:"message"`
+	// Recommendation is the one that the event is about, nil if there is none.
+	// It must not be changed: every handler gets the same.
+	Recommendation *Recommendation `json:"recommendation,omitempty"`
+	// At is when it happened: the tick of a decision, the time of a transition.
+	At time.Time `json:"at"`
+}

@@ -1,0 +1,89 @@
+package state_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+func TestPausedAt(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		record state.ControlRecord
+		want   bool
+	}{
+		"never":           {state.ControlRecord{}, false},
+		"until resumed":   {state.ControlRecord{Paused: true}, true},
+		"until later":     {state.ControlRecord{Paused: true, PausedUntil: now.Add(1)}, true},
+		"until now":       {state.ControlRecord{Paused: true, PausedUntil: now}, false},
+		"resumed earlier": {state.ControlRecord{PausedUntil: now.Add(time.Hour)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, tc.record.PausedAt(now))
+		})
+	}
+}
+
+// The names are on disk and in the API: they do not change by accident.
+func TestRecordsAsJSON(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	two, webhook := 2, scaling.Webhook
+	for name, tc := range map[string]struct {
+		record any
+		want   string
+	}{
+		"leader": {
+			state.LeaderRecord{Epoch: 7, Holder: "host/1", Since: at},
+			`{"epoch":7,"holder":"host/1","since":"2026-01-02T03:04:05Z"}`,
+		},
+		"control": {
+			state.ControlRecord{
+				Paused: true, Reason: "upgrade", By: "ops", PausedUntil: at,
+				MinWorkers: &two, MaxWorkers: &two, Mode: &webhook, UpdatedAt: at,
+			},
+			`{"paused":true,"reason":"upgrade","by":"ops","pausedUntil":"2026-01-02T03:04:05Z",` +
+				`"minWorkers":2,"maxWorkers":2,"mode":"webhook","updatedAt":"2026-01-02T03:04:05Z"}`,
+		},
+		"execution": {
+			state.ExecutionRecord{
+				Booting: []scaling.Booting{{Target: 5, Deadline: at}}, CooldownUntil: at, BackoffUntil: at, ActionInFlight: true,
+			},
+			`{"booting":[{"target":5,"deadline":"2026-01-02T03:04:05Z"}],"cooldownUntil":"2026-01-02T03:04:05Z",` +
+				`"backoffUntil":"2026-01-02T03:04:05Z","actionInFlight":true}`,
+		},
+		"nothing to execute": {state.ExecutionRecord{}, `{}`},
+		"tick": {
+			state.TickRecord{RuleSet: "zeta-auto", Last: at},
+			`{"ruleSet":"zeta-auto","last":"2026-01-02T03:04:05Z"}`,
+		},
+		"ramp": {
+			state.Ramp{Size: 4, Base: 8, Tick: at, Bound: true},
+			`{"size":4,"base":8,"tick":"2026-01-02T03:04:05Z","bound":true}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := json.Marshal(tc.record)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, string(b))
+		})
+	}
+}
+
+func TestDecode(t *testing.T) {
+	r := state.Record{Kind: state.Leader, Key: state.EpochKey, Value: []byte(`{"epoch":7,"addedLater":true}`)}
+	got, err := state.Decode[state.LeaderRecord](r)
+	require.NoError(t, err, "what a newer version added is ignored")
+	require.Equal(t, state.LeaderRecord{Epoch: 7}, got)
+
+	r.Value = []byte(`{"epoch":-1}`)
+	_, err = state.Decode[state.LeaderRecord](r)
+	require.ErrorContains(t, err, `decoding leader record "epoch"`)
+
+	_, err = state.NewPut(state.Tick, "a", 0, func() {})
+	require.ErrorContains(t, err, `encoding tick record "a"`)
+}
