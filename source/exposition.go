@@ -53,13 +53,13 @@ func (t *Target) AppendText(contentType string, body []byte, at time.Time, took 
 		err = fmt.Errorf("reading the exposition of %s: %w", t.labels, err)
 		return 0, errors.Join(err, t.AppendFailure(at, took))
 	}
-	return len(rows), t.commit(scrape{rows: rows, live: live, up: 1, at: at.UnixMilli(), took: took})
+	return len(rows), t.commit(scraped{rows: rows, live: live, up: 1, at: at.UnixMilli(), took: took})
 }
 
 // AppendFailure writes a scrape that got no answer: up is 0 and every series
 // of the last scrape is marked stale.
 func (t *Target) AppendFailure(at time.Time, took time.Duration) error {
-	return t.commit(scrape{live: newLabelsSet(0), at: at.UnixMilli(), took: took})
+	return t.commit(scraped{live: newLabelsSet(0), at: at.UnixMilli(), took: took})
 }
 
 // End marks every series of the target stale, its report series too, as when a
@@ -85,8 +85,8 @@ func (t *Target) End(at time.Time) error {
 // ErrNotWritten marks scrapes that were refused as a whole.
 var ErrNotWritten = errors.New("scrape not written")
 
-// scrape is what one scrape writes.
-type scrape struct {
+// scraped is what one scrape writes.
+type scraped struct {
 	rows []row
 	live *labelsSet
 	up   float64
@@ -94,7 +94,7 @@ type scrape struct {
 	took time.Duration
 }
 
-func (t *Target) commit(s scrape) error {
+func (t *Target) commit(s scraped) error {
 	if err := t.checkTime(s.at); err != nil {
 		return err
 	}

@@ -85,3 +85,13 @@ func requireSameMatrix(t testing.TB, want, got source.Matrix) {
 		}
 	}
 }
+
+// gatherer calls f on every scrape and has one metric.
+func gatherer(f func()) prometheus.Gatherer {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "g", Help: "g"}, func() float64 {
+		f()
+		return 1
+	}))
+	return reg
+}
