@@ -1,0 +1,83 @@
+# zeta-scaler: needs Go, make and the package registries; everything else is fetched at the versions that go.mod names.
+# The two commands of the README are `make demo` and `make test`. `make help` lists the rest.
+
+GO        ?= go
+BIN       := $(CURDIR)/bin
+TOOLBIN   := $(BIN)/tools
+
+# One set of build flags for the binary, the tests and the programs of e2e, so that they share one build cache.
+export GOFLAGS := $(strip $(filter-out -trimpath -buildvcs=%,$(GOFLAGS)) -trimpath -buildvcs=false)
+# RACE=1 runs tests under the race detector, which needs a C compiler.
+RACE      ?=
+export CGO_ENABLED := $(if $(RACE),1,0)
+
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+REVISION  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+BRANCH    := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
+# The commit's own date: two builds of one commit are the same file.
+BUILDDATE := $(shell git log -1 --format=%cd --date=format:%Y%m%d-%H:%M:%S 2>/dev/null || echo unknown)
+VERSIONPKG := github.com/prometheus/common/version
+LDFLAGS   := -s -w -X $(VERSIONPKG).Version=$(VERSION) -X $(VERSIONPKG).Revision=$(REVISION) \
+             -X $(VERSIONPKG).Branch=$(BRANCH) -X $(VERSIONPKG).BuildUser=make -X $(VERSIONPKG).BuildDate=$(BUILDDATE)
+
+# What runs the tests: `go test`, or a wrapper that takes the same arguments (.ci/run puts gotestsum here).
+GOTEST    ?= $(GO) test
+PACKAGES  ?= ./...
+TESTFLAGS ?=
+FUZZTIME  ?= 20s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## build and run the demo: page, API and metrics on http://127.0.0.1:9880 (DEMO="--scenario flap" for flags)
+	$(BIN)/zeta-scaler demo $(DEMO)
+
+.PHONY: test
+test: ## every test that needs no other program (RACE=1: under the race detector)
+	$(GOTEST) $(if $(RACE),-race) -timeout 20m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: e2e
+e2e: ## tests against a real Zeta cluster and a real Prometheus (see docs/testing.md)
+	$(GOTEST) -tags e2e -count=1 -timeout 40m -v $(TESTFLAGS) ./e2e/...
+
+.PHONY: bench
+bench: $(TOOLBIN)/benchstat ## benchmarks with allocations, and the ratios that docs/performance.md keeps
+	GO="$(GO)" BENCHSTAT="$(TOOLBIN)/benchstat" sh bench/run.sh
+
+.PHONY: lint
+lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/govulncheck ## golangci-lint, generated files up to date, known vulnerabilities
+	$(TOOLBIN)/golangci-lint run ./...
+	sh tools/govulncheck.sh $(TOOLBIN)/govulncheck
+
+.PHONY: fmt
+fmt: $(TOOLBIN)/golangci-lint ## format the code
+	$(TOOLBIN)/golangci-lint fmt ./...
+
+.PHONY: build
+build: ## bin/zeta-scaler
+	$(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/zeta-scaler ./cmd/zeta-scaler
+
+.PHONY: generate
+generate: ## write generated files again
+	$(GO) generate ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	GO="$(GO)" FUZZTIME="$(FUZZTIME)" sh tools/fuzz.sh
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN) e2e/artifacts
+
+# The tools, each built once per version from tools/go.mod.
+tool-golangci-lint := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+tool-govulncheck   := golang.org/x/vuln/cmd/govulncheck
+tool-gotestsum     := gotest.tools/gotestsum
+tool-benchstat     := golang.org/x/perf/cmd/benchstat
+
+$(TOOLBIN)/%: tools/go.mod tools/go.sum
+	CGO_ENABLED=0 $(GO) -C tools build -o $@ $(tool-$*)
