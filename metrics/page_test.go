@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zeta-scaler/zeta-scaler/metrics"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -252,5 +251,3 @@ func TestHostileLabelNames(t *testing.T) {
 			got["seatunnel_autoscaler_recommended_workers"].GetMetric()[0].GetLabel()[0].GetValue(): 5,
 	})
 }
-
-var _ prometheus.Collector = (*metrics.Collector)(nil)
