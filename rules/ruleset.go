@@ -63,6 +63,13 @@ type RuleSet struct {
 	Bounds  *scaling.Bounds
 	Step    Step
 	Signals []Signal
+	// Warnings are what Lint says about the set. They do not stop a load.
+	Warnings []Diagnostic
+
+	// keys are where the set's own keys stand, by path such as
+	// "bounds.min_workers"; text is the file that they stand in.
+	keys map[string]Position
+	text *text
 }
 
 // Expr is a parsed PromQL expression.
@@ -72,6 +79,9 @@ type Expr struct {
 	Node parser.Expr
 	// Pos is where the expression stands in the file.
 	Pos Position
+
+	// place finds a byte of Text in the file; nil without a file.
+	place func(offset int) Position
 }
 
 // Position is a place in a file; Line and Column count from 1, 0 is unknown.
@@ -166,6 +176,9 @@ type Signal struct {
 	// Advice is what a guard tells the operator to look at.
 	Advice string
 	Pos    Position
+
+	// keys are where the signal's keys stand, by path such as "scale_in.for".
+	keys map[string]Position
 }
 
 // Comparison is a comparison operator of the format.
