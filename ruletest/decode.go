@@ -21,13 +21,13 @@ const maxFileBytes = 16 << 20
 // Parse decodes a test file strictly. With any problem the file is nil; all
 // problems are returned at once. Path is used in problems and to find the rule
 // files.
-func Parse(path string, content []byte) (*File, []Problem) {
-	d := &decoder{file: path}
+func Parse(path string, content []byte) (*File, []rules.Diagnostic) {
+	d := newDecoder(path, content)
 	if len(content) > maxFileBytes {
 		d.failf(&yaml.Node{}, "%d bytes, at most %d are read", len(content), maxFileBytes)
 		return nil, d.problems
 	}
-	f := &File{Path: path}
+	f := &File{Path: path, source: d}
 	if root := d.root(bytes.NewReader(content)); root != nil && len(d.problems) == 0 {
 		d.decodeFile(root, f)
 	}
@@ -277,9 +277,4 @@ func (f *File) resolve(name string) string {
 		return name
 	}
 	return filepath.Join(filepath.Dir(f.Path), name)
-}
-
-// position is a problem's place without a node.
-func problemAt(pos rules.Position, format string, args ...any) Problem {
-	return Problem{Pos: pos, Message: fmt.Sprintf(format, args...)}
 }

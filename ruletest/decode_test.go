@@ -104,7 +104,7 @@ func TestParseReportsEveryProblemWithItsPlace(t *testing.T) {
 			require.NotEmpty(t, problems)
 			var lines []string
 			for _, p := range problems {
-				lines = append(lines, p.String())
+				lines = append(lines, strings.TrimSuffix(p.Render(), "\n"))
 			}
 			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", strings.Join(lines, "\n")+"\n")
 		})

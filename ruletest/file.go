@@ -20,6 +20,9 @@ type File struct {
 	// EvaluationInterval is the time between ticks; 0 takes each rule set's own.
 	EvaluationInterval time.Duration
 	Tests              []Test
+
+	// source quotes the file in problems that are found later.
+	source *decoder
 }
 
 // Reference is a name in a test file with its place.

@@ -127,7 +127,7 @@ func (t *trial) limits() scaling.Limits {
 
 // judge compares one expectation with a tick's evaluations; nil is a pass.
 func judge(t *DecisionTest, tick time.Duration, evaluations []scaling.Evaluation) *Failure {
-	f := &Failure{Line: t.Pos.Line, EvalTime: model.Duration(t.EvalTime), Tick: model.Duration(tick)}
+	f := &Failure{Line: t.Pos.Line, EvalTime: promDuration(t.EvalTime), Tick: promDuration(tick)}
 	if t.Scope != nil {
 		f.Scope = *t.Scope
 	}
@@ -146,6 +146,11 @@ func judge(t *DecisionTest, tick time.Duration, evaluations []scaling.Evaluation
 		Inputs: ev.Inputs, Snapshot: ev.Recommendation.MetricsSnapshot,
 	}
 	return f
+}
+
+func promDuration(d time.Duration) *model.Duration {
+	p := model.Duration(d)
+	return &p
 }
 
 // pick finds the scope that an expectation is about.
@@ -176,7 +181,7 @@ func (t *trial) expressions(ctx context.Context, src evaluator.Source) []Failure
 		p := &t.test.PromQL[i]
 		f := Failure{
 			Line: p.Pos.Line, Expr: p.Expr,
-			EvalTime: model.Duration(p.EvalTime), Tick: model.Duration(p.EvalTime),
+			EvalTime: promDuration(p.EvalTime), Tick: promDuration(p.EvalTime),
 		}
 		got, err := src.Instant(ctx, p.Expr, zero.Add(p.EvalTime))
 		if err != nil {

@@ -36,11 +36,12 @@ type TestResult struct {
 type Failure struct {
 	// Line is where the expectation stands in the test file.
 	Line int `json:"line"`
-	// EvalTime is what the test asks for, Tick the instant that was judged.
-	EvalTime model.Duration `json:"evalTime"`
-	Tick     model.Duration `json:"tick"`
-	Scope    string         `json:"scope,omitempty"`
-	Expr     string         `json:"expr,omitempty"`
+	// EvalTime is what the test asks for, Tick the instant that was judged; nil
+	// where the test as a whole failed.
+	EvalTime *model.Duration `json:"evalTime,omitempty"`
+	Tick     *model.Duration `json:"tick,omitempty"`
+	Scope    string          `json:"scope,omitempty"`
+	Expr     string          `json:"expr,omitempty"`
 	// Message is set where there is nothing to compare, such as a query error.
 	Message     string       `json:"message,omitempty"`
 	Differences []Difference `json:"differences,omitempty"`

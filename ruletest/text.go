@@ -67,9 +67,12 @@ func (t *TestResult) writeText(w io.Writer) {
 // String is the failure over several lines.
 func (f *Failure) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "line %d, at %s", f.Line, f.EvalTime)
-	if f.Tick != f.EvalTime {
-		fmt.Fprintf(&b, " (tick %s)", f.Tick)
+	fmt.Fprintf(&b, "line %d", f.Line)
+	if f.EvalTime != nil && f.Tick != nil {
+		fmt.Fprintf(&b, ", at %s", f.EvalTime)
+		if *f.Tick != *f.EvalTime {
+			fmt.Fprintf(&b, " (tick %s)", f.Tick)
+		}
 	}
 	if f.Scope != "" {
 		fmt.Fprintf(&b, ", scope %s", f.Scope)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
@@ -15,24 +17,18 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
 
-// Problem is one thing that is wrong with a test file.
-type Problem struct {
-	Pos     rules.Position
-	Message string
-}
-
-// String is file:line:column: message.
-func (p Problem) String() string {
-	if p.Pos.Line == 0 {
-		return fmt.Sprintf("%s: %s", p.Pos.File, p.Message)
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", p.Pos.File, p.Pos.Line, p.Pos.Column, p.Message)
-}
+// check is the name of the check that all problems of test files belong to.
+const check = "rule-test"
 
 // decoder walks a YAML tree and collects everything that is wrong with it.
 type decoder struct {
 	file     string
-	problems []Problem
+	lines    []string
+	problems []rules.Diagnostic
+}
+
+func newDecoder(file string, content []byte) *decoder {
+	return &decoder{file: file, lines: strings.Split(string(content), "\n")}
 }
 
 func (d *decoder) pos(n *yaml.Node) rules.Position {
@@ -40,7 +36,28 @@ func (d *decoder) pos(n *yaml.Node) rules.Position {
 }
 
 func (d *decoder) failf(n *yaml.Node, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Pos: d.pos(n), Message: fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems, d.diagnostic(d.pos(n), fmt.Sprintf(format, args...)))
+}
+
+func (d *decoder) diagnostic(pos rules.Position, message string) rules.Diagnostic {
+	return rules.Diagnostic{
+		Pos: pos, Severity: rules.SeverityError, Check: check, Message: message, Snippet: d.snippet(pos),
+	}
+}
+
+// snippetWidth is how much of a line is quoted, in characters.
+const snippetWidth = 120
+
+// snippet quotes a line with a caret below the column, where both fit.
+func (d *decoder) snippet(pos rules.Position) string {
+	if pos.Line < 1 || pos.Line > len(d.lines) {
+		return ""
+	}
+	line := []rune(strings.TrimSuffix(d.lines[pos.Line-1], "\r"))
+	if len(line) > snippetWidth || pos.Column < 1 || pos.Column > len(line) || slices.ContainsFunc(line, unicode.IsControl) {
+		return ""
+	}
+	return "    " + string(line) + "\n    " + strings.Repeat(" ", pos.Column-1) + "^"
 }
 
 // yamlLine finds the place in an error of the YAML parser.

@@ -37,6 +37,8 @@ const (
 	jobBatchPause   = time.Second       // submission to RUNNING
 	firstJobID      = 1179405570449342465
 	jobIDStep       = 196608
+	jobIDsPerSecond = 4_194_304
+	jobEpoch        = 1_767_225_600 // 2026-01-01
 	hazelcastPort   = 5801
 	defaultHeap     = 4 << 30
 	defaultCPUCores = 4
@@ -106,10 +108,18 @@ func New(o Options) (*Cluster, error) {
 	for range o.Workers {
 		c.register()
 	}
+	c.Settle()
+	return c, nil
+}
+
+// Settle lets every load be at once what the jobs ask for, as if the cluster
+// had run like this for a while.
+func (c *Cluster) Settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, m := range c.members() {
 		c.load(m, settled)
 	}
-	return c, nil
 }
 
 // Advance moves the cluster to t in steps of a second; a t in the past does

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The content types that real Zeta sends.
@@ -26,6 +27,21 @@ type reply struct {
 	status      int
 	contentType string
 	body        []byte
+	// date is when it was sent, in the server's clock; zero for 2.3.8, which
+	// does not say.
+	date time.Time
+}
+
+func (r *reply) header() http.Header {
+	h := http.Header{"Content-Length": {strconv.Itoa(len(r.body))}}
+	if r.contentType != "" {
+		h.Set("Content-Type", r.contentType)
+	}
+	if !r.date.IsZero() {
+		h.Set("Date", r.date.UTC().Format(http.TimeFormat))
+		h.Set("Server", "Jetty(9.4.56.v20240826)")
+	}
+	return h
 }
 
 // Handler serves the master's REST API: v2 (port 8080 of a real master) for
@@ -38,10 +54,9 @@ func (c *Cluster) Handler() http.Handler {
 			<-r.Context().Done()
 			return
 		}
-		if rep.contentType != "" {
-			w.Header().Set("Content-Type", rep.contentType)
+		for k, v := range rep.header() {
+			w.Header()[k] = v
 		}
-		w.Header().Set("Content-Length", strconv.Itoa(len(rep.body)))
 		w.WriteHeader(rep.status)
 		_, _ = w.Write(rep.body) // the client is gone: nobody to tell
 	})
@@ -54,7 +69,9 @@ func (c *Cluster) answer(method, path string) (rep reply, hangs bool) {
 	if c.opt.Version == V238 {
 		return c.answerV1(method, path)
 	}
-	return c.answerV2(method, path)
+	rep, hangs = c.answerV2(method, path)
+	rep.date = c.now
+	return rep, hangs
 }
 
 func (c *Cluster) answerV2(method, path string) (reply, bool) {

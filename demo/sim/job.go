@@ -66,7 +66,7 @@ func (c *Cluster) Submit(spec JobSpec) int64 {
 		spec.Name = fmt.Sprintf("job-%d", c.nextJob+1)
 	}
 	j := &job{
-		id:       firstJobID + int64(c.nextJob)*jobIDStep,
+		id:       c.jobID(),
 		spec:     spec,
 		status:   statusPending,
 		enqueued: c.now,
@@ -81,6 +81,12 @@ func (c *Cluster) Submit(spec JobSpec) int64 {
 		c.try(j)
 	}
 	return j.id
+}
+
+// jobID grows with time and count, as Zeta's ids do, so that a cluster that is
+// started later never reuses one.
+func (c *Cluster) jobID() int64 {
+	return firstJobID + (c.opt.Start.Unix()-jobEpoch)*jobIDsPerSecond + int64(c.nextJob)*jobIDStep
 }
 
 // Cancel ends a job; it is false if the job is not waiting or running.

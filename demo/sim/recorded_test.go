@@ -150,6 +150,11 @@ func TestRepliesSayWhatTheRecordedOnesSay(t *testing.T) {
 		_, got := get(t, all[state], path)
 		require.Equal(t, string(bytes.TrimSpace(want)), string(got), state)
 	}
+	resp, _ := get(t, all["2.3.13/pending"], "/pending-jobs")
+	require.Equal(t, "Thu, 01 Jan 2026 00:00:12 GMT", resp.Header.Get("Date"), "waits are measured by the server's clock")
+	resp, _ = get(t, all["2.3.8/reject-after"], v1Maps+"/overview")
+	require.Empty(t, resp.Header.Get("Date"), "2.3.8 sends none")
+
 	resp, got := get(t, all["2.3.13/reject"], "/finished-jobs/FAILED")
 	require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
 	want, err := os.ReadFile("testdata/2.3.13/reject/finished-jobs-FAILED.json")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 )
 
 // timeoutError is what a client sees when a master never answers.
@@ -42,17 +41,13 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if hangs {
 		return nil, timeoutError{r.URL.Path}
 	}
-	h := http.Header{"Content-Length": {strconv.Itoa(len(rep.body))}}
-	if rep.contentType != "" {
-		h.Set("Content-Type", rep.contentType)
-	}
 	return &http.Response{
 		Status:        fmt.Sprintf("%d %s", rep.status, http.StatusText(rep.status)),
 		StatusCode:    rep.status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        h,
+		Header:        rep.header(),
 		ContentLength: int64(len(rep.body)),
 		Body:          io.NopCloser(bytes.NewReader(rep.body)),
 		Request:       r,

@@ -1,0 +1,89 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// Output is how decisions are printed.
+type Output string
+
+// The outputs.
+const (
+	// Text is one line a decision, and one for everything that happens to the
+	// cluster.
+	Text Output = "text"
+	// JSON is one recommendation a line.
+	JSON Output = "json"
+)
+
+// printer prints decisions as they change. It is a Publisher. A write that
+// fails ends the demo: with a closed pipe nobody is left to look at it.
+type printer struct {
+	mu     sync.Mutex
+	w      io.Writer
+	output Output
+	start  time.Time
+	fail   func(error)
+}
+
+// Publish implements evaluator.Publisher.
+func (p *printer) Publish(_ context.Context, evaluations []scaling.Evaluation, _ []scaling.Scope) {
+	for i := range evaluations {
+		if ev := &evaluations[i]; ev.Changed || ev.NewGeneration {
+			p.decision(&ev.Recommendation)
+		}
+	}
+}
+
+func (p *printer) decision(r *scaling.Recommendation) {
+	if p.output == JSON {
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(r); err != nil {
+			p.fail(fmt.Errorf("printing a recommendation: %w", err))
+			return
+		}
+		p.write(line.String())
+		return
+	}
+	p.write(fmt.Sprintf("%s  %-18s %-7s %-18s %s\n",
+		p.clock(r.ObservedAt), r.Action, count(r.CurrentWorkers)+" → "+count(r.RecommendedWorkers), r.Row, r.Reason))
+}
+
+// note prints what happens to the cluster.
+func (p *printer) note(at time.Time, text string) {
+	if p.output == Text {
+		p.write(fmt.Sprintf("%s  · %s\n", p.clock(at), text))
+	}
+}
+
+// clock is the time since the start of the demo.
+func (p *printer) clock(at time.Time) string {
+	d := at.Sub(p.start)
+	return fmt.Sprintf("%02d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+}
+
+func (p *printer) write(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, err := io.WriteString(p.w, line); err != nil {
+		p.fail(fmt.Errorf("printing a decision: %w", err))
+	}
+}
+
+func count(n *int) string {
+	if n == nil {
+		return "?"
+	}
+	return strconv.Itoa(*n)
+}

@@ -1,0 +1,158 @@
+package ruletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// Options say what to run.
+type Options struct {
+	// Files are test files.
+	Files []string
+	// Run restricts the tests to those whose name matches; nil runs all.
+	Run *regexp.Regexp
+}
+
+// Run runs the tests of all files. What is wrong with a file or fails in a
+// test is in the report; an error means that ctx has ended.
+func Run(ctx context.Context, o Options) (Report, error) {
+	r := Report{Files: make([]FileResult, 0, len(o.Files))}
+	for _, path := range o.Files {
+		f, err := runFile(ctx, path, o.Run)
+		if err != nil {
+			return r, err
+		}
+		r.Files = append(r.Files, f)
+	}
+	return r, nil
+}
+
+func runFile(ctx context.Context, path string, run *regexp.Regexp) (FileResult, error) {
+	content, err := readFile(path)
+	if err != nil {
+		return FileResult{File: path, Problems: []string{err.Error()}, Tests: []TestResult{}}, nil
+	}
+	return RunContent(ctx, path, content, run)
+}
+
+// RunContent runs the tests of a file that has been read already, such as one
+// that lies beside an embedded pack. Path names it and is the base of
+// rule_files; run picks tests by name, nil runs all.
+func RunContent(ctx context.Context, path string, content []byte, run *regexp.Regexp) (FileResult, error) {
+	result := FileResult{File: path, Tests: []TestResult{}}
+	f, problems := Parse(path, content)
+	var sets []*rules.RuleSet
+	if f != nil {
+		sets, problems = f.ruleSets()
+	}
+	if len(problems) > 0 {
+		for _, p := range problems {
+			result.Problems = append(result.Problems, strings.TrimSuffix(p.Render(), "\n"))
+		}
+		return result, nil
+	}
+	for i := range f.Tests {
+		t := &f.Tests[i]
+		if run != nil && !run.MatchString(t.Name) {
+			continue
+		}
+		for _, rs := range sets {
+			if t.RuleSet.Name != "" && t.RuleSet.Name != rs.Name {
+				continue
+			}
+			outcome, err := f.runTest(ctx, t, rs)
+			if err != nil {
+				return result, err
+			}
+			result.Tests = append(result.Tests, outcome)
+		}
+	}
+	return result, nil
+}
+
+// readFile reads no more than a test file may have.
+func readFile(path string) (content []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+}
+
+// ruleSets loads every rule set that the file names, and checks that the tests
+// name only those.
+func (f *File) ruleSets() (sets []*rules.RuleSet, problems []rules.Diagnostic) {
+	from := map[string]string{}
+	fail := func(ref Reference, format string, args ...any) {
+		problems = append(problems, f.source.diagnostic(ref.Pos, fmt.Sprintf(format, args...)))
+	}
+	add := func(ref Reference, rs *rules.RuleSet, err error) {
+		switch {
+		case err != nil:
+			var list *rules.ErrorList
+			if !errors.As(err, &list) {
+				fail(ref, "%v", err)
+				return
+			}
+			fail(ref, "%s cannot be used", ref.Name)
+			problems = append(problems, list.Diagnostics...)
+		case from[rs.Name] != "":
+			fail(ref, "rule set %s is there already, from %s", rs.Name, from[rs.Name])
+		default:
+			from[rs.Name] = ref.Name
+			sets = append(sets, rs)
+		}
+	}
+	for _, ref := range f.RuleFiles {
+		rs, err := rules.ParseFile(f.resolve(ref.Name))
+		add(ref, rs, err)
+	}
+	for _, ref := range f.Packs {
+		rs, _, err := rules.Pack(ref.Name)
+		add(ref, rs, err)
+	}
+	for i := range f.Tests {
+		if ref := f.Tests[i].RuleSet; ref.Name != "" && from[ref.Name] == "" && len(problems) == 0 {
+			fail(ref, "rule_set %q is none of the file's", ref.Name)
+		}
+	}
+	return sets, problems
+}
+
+// runTest runs one test against one rule set. What keeps it from being judged
+// is a failure of the test, unless ctx has ended.
+func (f *File) runTest(ctx context.Context, t *Test, rs *rules.RuleSet) (TestResult, error) {
+	began := time.Now()
+	interval := f.EvaluationInterval
+	if interval == 0 {
+		interval = rs.Interval
+	}
+	failures, err := (&trial{test: t, rs: rs, interval: interval}).run(ctx)
+	if ctx.Err() != nil {
+		return TestResult{}, fmt.Errorf("running test %q of %s: %w", t.Name, f.Path, ctx.Err())
+	}
+	if err != nil {
+		failures = append(failures, Failure{Line: t.Pos.Line, Message: err.Error()})
+	}
+	return TestResult{
+		Name:     t.Name,
+		RuleSet:  scaling.RuleSetRef{Name: rs.Name, Version: rs.Version, Digest: rs.Digest},
+		Passed:   len(failures) == 0,
+		Failures: failures,
+		Took:     time.Since(began),
+	}, nil
+}

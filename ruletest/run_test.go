@@ -1,0 +1,118 @@
+package ruletest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func run(t *testing.T, o Options) Report {
+	t.Helper()
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	return r
+}
+
+func text(t *testing.T, r Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, r.WriteText(&b))
+	return b.String()
+}
+
+func TestRunPasses(t *testing.T) {
+	r := run(t, Options{Files: []string{"testdata/pass.test.yaml"}})
+	require.True(t, r.Passed(), text(t, r))
+	require.Equal(t, "ok    testdata/pass.test.yaml (3 tests)\n3 tests, 0 failed\n", text(t, r))
+}
+
+func TestRunSaysWhatIsNotAsExpectedAndWhy(t *testing.T) {
+	r := run(t, Options{Files: []string{"testdata/fail.test.yaml"}})
+	require.False(t, r.Passed())
+	tests, failed := r.Counts()
+	require.Equal(t, []int{4, 3}, []int{tests, failed})
+	golden(t, "testdata/fail.txt", text(t, r))
+
+	var b bytes.Buffer
+	require.NoError(t, r.WriteJSON(&b))
+	var back Report
+	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
+	require.Equal(t, r.Files[0].Tests[0].Failures[0].Differences, back.Files[0].Tests[0].Failures[0].Differences)
+	require.Len(t, r.Files[0].Tests[0].Failures[0].Differences, 9, "one difference for each of the nine fields")
+	require.NotEmpty(t, back.Files[0].Tests[0].Failures[0].Why.Inputs)
+}
+
+func TestRunFilter(t *testing.T) {
+	r := run(t, Options{Files: []string{"testdata/fail.test.yaml"}, Run: regexp.MustCompile("passes$")})
+	require.True(t, r.Passed(), text(t, r))
+	require.Len(t, r.Files[0].Tests, 1)
+}
+
+func TestRunReportsFilesThatCannotBeRead(t *testing.T) {
+	files := []string{
+		"testdata/none.yaml", "testdata/bad/syntax.yaml", "testdata/unknown-set.test.yaml", "testdata/unknown-name.test.yaml",
+	}
+	r := run(t, Options{Files: files})
+	require.False(t, r.Passed())
+	golden(t, "testdata/unreadable.txt", text(t, r))
+}
+
+// Errors of a rule set are shown in its own file, all of them.
+func TestRunShowsTheErrorsOfARuleSet(t *testing.T) {
+	r := run(t, Options{Files: []string{"testdata/broken-set.test.yaml"}})
+	require.False(t, r.Passed())
+	got := text(t, r)
+	require.Contains(t, got, "broken-set.test.yaml:1:14: sets/broken.yaml cannot be used")
+	require.Greater(t, strings.Count(got, "testdata/sets/broken.yaml:"), 2, got)
+}
+
+func TestRunContentNeedsNoFile(t *testing.T) {
+	content, err := os.ReadFile("testdata/pass.test.yaml")
+	require.NoError(t, err)
+	f, err := RunContent(t.Context(), "testdata/pack_test.yaml", content, nil)
+	require.NoError(t, err)
+	require.True(t, f.Passed())
+	require.Equal(t, "testdata/pack_test.yaml", f.File)
+}
+
+func TestJUnit(t *testing.T) {
+	r := run(t, Options{Files: []string{"testdata/pass.test.yaml", "testdata/fail.test.yaml", "testdata/bad/syntax.yaml"}})
+	var b bytes.Buffer
+	require.NoError(t, r.WriteJUnit(&b))
+	var suites junitSuites
+	require.NoError(t, xml.Unmarshal(b.Bytes(), &suites))
+	require.Equal(t, []int{8, 3, 1}, []int{suites.Tests, suites.Failures, suites.Errors})
+	require.Len(t, suites.Suites, 3)
+	require.Equal(t, "a job waits for six minutes [basic]", suites.Suites[0].Cases[0].Name)
+	require.Contains(t, suites.Suites[1].Cases[0].Failures[0].Text, "expected: NO_ACTION")
+	require.Contains(t, suites.Suites[2].Cases[0].Errors[0].Message, "not YAML")
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Run(ctx, Options{Files: []string{"testdata/pass.test.yaml"}})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The reference shows a file that really passes.
+func TestDocumentedExampleIsTheTestedOne(t *testing.T) {
+	doc, err := os.ReadFile("../docs/rule-tests.md")
+	require.NoError(t, err)
+	for _, file := range []string{"testdata/pass.test.yaml", "testdata/sets/basic.yaml", "testdata/fail.txt"} {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		shown := string(content)
+		if file == "testdata/fail.txt" {
+			shown, _, _ = strings.Cut(shown, "    line 21") // the first failure is enough
+		}
+		require.Contains(t, string(doc), strings.TrimSpace(shown), file)
+	}
+}
