@@ -107,7 +107,7 @@ func NewExporter(opts ExporterOptions) (*Exporter, error) {
 }
 
 // Collectors are those of the configured clusters, for whoever collects them
-// without HTTP.
+// without HTTP: bind a deadline with [Collector.WithContext], their own is long.
 func (e *Exporter) Collectors() []*Collector { return e.collectors }
 
 // Close ends all requests to clusters and waits for them. Stop the server first.

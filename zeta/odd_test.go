@@ -217,3 +217,23 @@ func TestHostileRepliesMakeNoLabels(t *testing.T) {
 	require.NotContains(t, families(got), "pending_head_info")
 	require.Contains(t, samples(got), `info{schedule_strategy="unknown",slot_mode="unknown",version="2.3.13"} 1`)
 }
+
+// TestListsAreBounded refuses bodies that are small and unpack to much.
+func TestListsAreBounded(t *testing.T) {
+	many := "[" + strings.Repeat("{},", maxElements) + "{}]"
+	_, err := DecodeMembers(strings.NewReader(many))
+	require.ErrorContains(t, err, "more than 100000")
+	_, err = DecodeFailedJobs(strings.NewReader(many))
+	require.ErrorContains(t, err, "more than 100000")
+	_, err = DecodePendingJobs(strings.NewReader(`{"pendingJobs":` + many + `}`))
+	require.ErrorContains(t, err, "more than 100000")
+	_, err = DecodeResourceWorkers(strings.NewReader(`{"workers":` + many + `}`))
+	require.ErrorContains(t, err, "more than 100000")
+
+	var members strings.Builder
+	for i := range maxMembers + 1 {
+		fmt.Fprintf(&members, `{"host":"h%d","port":1},`, i)
+	}
+	_, err = DecodeMembers(strings.NewReader("[" + strings.TrimSuffix(members.String(), ",") + "]"))
+	require.ErrorContains(t, err, "more than 10000 members")
+}

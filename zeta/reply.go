@@ -9,9 +9,38 @@ import (
 	"strings"
 )
 
-// maxMembers bounds the workers and members of one reply; more than this is no
-// Zeta cluster and would flood Prometheus with series.
-const maxMembers = 10_000
+// Bounds of what one reply may list. More members are no Zeta cluster and would
+// flood Prometheus with series; more elements of any kind would need a thousand
+// times the memory of a body like "[{},{},…".
+const (
+	maxMembers  = 10_000
+	maxElements = 100_000
+)
+
+// eachElement calls read for each element of a list, which it must be.
+func eachElement(r io.Reader, read func(*json.Decoder) error) error {
+	dec := json.NewDecoder(r)
+	if tok, err := dec.Token(); err != nil {
+		return fmt.Errorf("reading JSON: %w", err)
+	} else if tok != json.Delim('[') {
+		return fmt.Errorf("%v where a list belongs", tok)
+	}
+	for n := 1; dec.More(); n++ {
+		if n > maxElements {
+			return fmt.Errorf("a list of more than %d", maxElements)
+		}
+		if err := read(dec); err != nil {
+			return fmt.Errorf("reading element %d: %w", n, err)
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return fmt.Errorf("reading JSON: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("text after the end of the JSON")
+	}
+	return nil
+}
 
 // Overview is the reply of /overview. Job counts are cluster-wide and cover
 // the history that Zeta still keeps, so finished, failed and canceled can
@@ -67,35 +96,36 @@ type Member struct {
 // host and port name nobody and are left out; of two rows with one address the
 // first counts.
 func DecodeMembers(r io.Reader) ([]Member, error) {
-	var rows []struct {
-		Master     Flag  `json:"isMaster"`
-		Host       Text  `json:"host"`
-		Port       Text  `json:"port"`
-		Processors Count `json:"processors"`
-		CPU        Ratio `json:"load.process"`
-		Memory     Ratio `json:"heap.memory.used/max"`
-	}
-	if err := decodeWhole(r, &rows); err != nil {
-		return nil, err
-	}
-	if rows == nil {
-		return nil, errors.New("null where a list belongs")
-	}
-	if len(rows) > maxMembers {
-		return nil, fmt.Errorf("%d members, more than %d", len(rows), maxMembers)
-	}
-	members := make([]Member, 0, len(rows))
-	seen := make(map[Address]bool, len(rows))
-	for _, row := range rows {
+	members := []Member{}
+	seen := map[Address]bool{}
+	err := eachElement(r, func(dec *json.Decoder) error {
+		var row struct {
+			Master     Flag  `json:"isMaster"`
+			Host       Text  `json:"host"`
+			Port       Text  `json:"port"`
+			Processors Count `json:"processors"`
+			CPU        Ratio `json:"load.process"`
+			Memory     Ratio `json:"heap.memory.used/max"`
+		}
+		if err := dec.Decode(&row); err != nil {
+			return err
+		}
 		addr, ok := JoinAddress(string(row.Host), string(row.Port))
 		if !ok || seen[addr] {
-			continue
+			return nil
+		}
+		if len(members) == maxMembers {
+			return fmt.Errorf("more than %d members", maxMembers)
 		}
 		seen[addr] = true
 		members = append(members, Member{
 			Address: addr, Master: row.Master.Value,
 			Processors: row.Processors, CPU: row.CPU, Memory: row.Memory,
 		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return members, nil
 }
@@ -153,9 +183,9 @@ type ResourceWorkers struct {
 func DecodeResourceWorkers(r io.Reader) (ResourceWorkers, error) {
 	var body struct {
 		failure
-		Available   Flag      `json:"available"`
-		CollectedAt Count     `json:"collectedAt"`
-		Workers     *[]Worker `json:"workers"`
+		Available   Flag     `json:"available"`
+		CollectedAt Count    `json:"collectedAt"`
+		Workers     []Worker `json:"workers"`
 	}
 	if err := decodeWhole(r, &body); err != nil {
 		return ResourceWorkers{}, err
@@ -166,7 +196,7 @@ func DecodeResourceWorkers(r io.Reader) (ResourceWorkers, error) {
 	if body.Workers == nil {
 		return ResourceWorkers{}, body.orElse("no workers in it")
 	}
-	workers, err := nameWorkers(*body.Workers)
+	workers, err := nameWorkers(body.Workers)
 	if err != nil {
 		return ResourceWorkers{}, err
 	}
@@ -184,33 +214,24 @@ type FailedJob struct {
 // each carries a whole job graph. Jobs of another status and jobs without a
 // readable id are left out.
 func DecodeFailedJobs(r io.Reader) ([]FailedJob, error) {
-	dec := json.NewDecoder(r)
-	if tok, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("reading JSON: %w", err)
-	} else if tok != json.Delim('[') {
-		return nil, fmt.Errorf("%v where a list belongs", tok)
-	}
 	jobs := []FailedJob{}
-	for dec.More() {
+	err := eachElement(r, func(dec *json.Decoder) error {
 		var job struct {
 			ID     Text `json:"jobId"`
 			Status Text `json:"jobStatus"`
 			Error  Text `json:"errorMsg"`
 		}
 		if err := dec.Decode(&job); err != nil {
-			return nil, fmt.Errorf("reading job %d: %w", len(jobs)+1, err)
+			return err
 		}
 		id, err := strconv.ParseInt(string(job.ID), 10, 64)
-		if err != nil || (job.Status != "" && job.Status != "FAILED") {
-			continue
+		if err == nil && (job.Status == "" || job.Status == "FAILED") {
+			jobs = append(jobs, FailedJob{ID: id, NoResources: strings.Contains(string(job.Error), "NoEnoughResourceException")})
 		}
-		jobs = append(jobs, FailedJob{ID: id, NoResources: strings.Contains(string(job.Error), "NoEnoughResourceException")})
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("reading JSON: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("text after the end of the JSON")
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return jobs, nil
 }
@@ -234,8 +255,38 @@ func decodeWhole(r io.Reader, into any) error {
 	if err != nil {
 		return fmt.Errorf("reading the body: %w", err)
 	}
+	if err := checkLists(body); err != nil {
+		return err
+	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("reading JSON: %w", err)
+	}
+	return nil
+}
+
+// checkLists refuses a body with a list of more than maxElements, before it is
+// unpacked. It needs no valid JSON: what is not is found out later.
+func checkLists(body []byte) error {
+	var open []int // elements so far of each list around, -1 for an object
+	inString := false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '[':
+			open = append(open, 0)
+		case c == '{':
+			open = append(open, -1)
+		case c == ']' || c == '}':
+			open = open[:max(0, len(open)-1)]
+		case c == ',' && len(open) > 0 && open[len(open)-1] >= 0:
+			if open[len(open)-1]++; open[len(open)-1] >= maxElements {
+				return fmt.Errorf("a list of more than %d", maxElements)
+			}
+		}
 	}
 	return nil
 }
