@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/spf13/cobra"
+
+	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/source"
+)
+
+// checkTimeout bounds one question to the server that rules are checked with.
+const checkTimeout = 30 * time.Second
+
+func newCheck() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check configurations and rule sets",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCheckConfig(), newCheckRules())
+	return cmd
+}
+
+// verdict is what a check says about one file.
+type verdict struct {
+	File        string             `json:"file"`
+	OK          bool               `json:"ok"`
+	Summary     string             `json:"summary"`
+	Diagnostics []rules.Diagnostic `json:"diagnostics"`
+}
+
+// checker runs a check over files and prints the verdicts.
+func checker(cmd *cobra.Command, check func(ctx context.Context, file string) verdict) {
+	out := addOutputFlag(cmd)
+	strict := cmd.Flags().Bool("strict", false, "count warnings as errors")
+	cmd.Args = cobra.MinimumNArgs(1)
+	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+		bad := false
+		verdicts := make([]verdict, 0, len(files))
+		for _, f := range files {
+			v := check(cmd.Context(), f)
+			if *strict && hasWarnings(v.Diagnostics) {
+				v.OK = false
+			}
+			bad = bad || !v.OK
+			verdicts = append(verdicts, v)
+		}
+		if err := printVerdicts(cmd, *out, verdicts); err != nil {
+			return err
+		}
+		if bad {
+			return errReported
+		}
+		return nil
+	}
+}
+
+func printVerdicts(cmd *cobra.Command, out outputFormat, verdicts []verdict) error {
+	w := cmd.OutOrStdout()
+	if out == outputJSON {
+		return printJSON(w, verdicts)
+	}
+	for _, v := range verdicts {
+		state := "ok"
+		if !v.OK {
+			state = "FAILED"
+		}
+		fmt.Fprintf(w, "%s: %s", v.File, state)
+		if v.Summary != "" {
+			fmt.Fprintf(w, ": %s", v.Summary)
+		}
+		fmt.Fprintln(w)
+		for _, d := range v.Diagnostics {
+			fmt.Fprint(w, d.Render())
+		}
+	}
+	return nil
+}
+
+func hasWarnings(ds []rules.Diagnostic) bool {
+	for _, d := range ds {
+		if d.Severity == rules.SeverityWarning {
+			return true
+		}
+	}
+	return false
+}
+
+// failed turns an error of a loader into a verdict.
+func failed(file string, err error) verdict {
+	v := verdict{File: file, Diagnostics: []rules.Diagnostic{}}
+	var list *rules.ErrorList
+	if errors.As(err, &list) {
+		v.Diagnostics = list.Diagnostics
+		v.Summary = fmt.Sprintf("%d problems", len(list.Diagnostics))
+		if len(list.Diagnostics) == 1 {
+			v.Summary = "1 problem"
+		}
+		return v
+	}
+	v.Summary = err.Error()
+	return v
+}
+
+func newCheckConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config FILE...", Short: "Check configuration files with the rule sets that they name",
+		Example: "  zeta-scaler check config zeta-scaler.yml",
+	}
+	checker(cmd, func(_ context.Context, file string) verdict {
+		c, err := config.Load(config.Options{File: file, FileRequired: true, Env: os.Environ()})
+		if err != nil {
+			return failed(file, err)
+		}
+		return verdict{
+			File: file, OK: true, Diagnostics: append([]rules.Diagnostic{}, c.Warnings...),
+			Summary: fmt.Sprintf("%d rule sets, %d listed scopes, %d clusters", len(c.Rules), len(c.Scopes), len(c.Clusters)),
+		}
+	})
+	return cmd
+}
+
+func newCheckRules() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rules FILE...", Short: "Check rule sets",
+		Long: `Check rule sets: everything that is wrong in a file at once, with its place, and
+what is worth a look (docs/lints.md). With --prometheus.url the server is asked,
+too: does every selector match a series now, how many samples per scope does
+each expression give, how long does it take, and is the retention long enough.`,
+		Example: "  zeta-scaler check rules --strict rules/*.yaml\n  zeta-scaler check rules --prometheus.url http://localhost:9090 rules.yaml",
+	}
+	url := cmd.Flags().String("prometheus.url", "", "ask this server about the expressions")
+	checker(cmd, func(ctx context.Context, file string) verdict {
+		rs, err := rules.ParseFile(file)
+		if err != nil {
+			return failed(file, err)
+		}
+		v := verdict{
+			File: file, OK: true, Diagnostics: append([]rules.Diagnostic{}, rs.Warnings...),
+			Summary: fmt.Sprintf("%s %s, %d signals, %s", rs.Name, rs.Version, len(rs.Signals), rs.Digest),
+		}
+		if *url == "" {
+			return v
+		}
+		q, err := newServerQuerier(*url)
+		if err != nil {
+			return failed(file, err)
+		}
+		v.Diagnostics = append(v.Diagnostics, rules.CheckServer(ctx, rs, q, rules.ServerOptions{})...)
+		for _, d := range v.Diagnostics {
+			v.OK = v.OK && d.Severity != rules.SeverityError
+		}
+		return v
+	})
+	return cmd
+}
+
+// serverQuerier asks a Prometheus about a rule set.
+type serverQuerier struct {
+	remote *source.Remote
+	api    promv1.API
+}
+
+func newServerQuerier(url string) (*serverQuerier, error) {
+	remote, err := source.NewRemote(source.RemoteOptions{URLs: []string{url}, Timeout: checkTimeout})
+	if err != nil {
+		return nil, err
+	}
+	client, err := api.NewClient(api.Config{Address: url})
+	if err != nil {
+		return nil, fmt.Errorf("prometheus.url: %w", err)
+	}
+	return &serverQuerier{remote: remote, api: promv1.NewAPI(client)}, nil
+}
+
+func (q *serverQuerier) Instant(ctx context.Context, expr string, at time.Time) (rules.Answer, error) {
+	v, err := q.remote.Instant(ctx, expr, at)
+	if err != nil {
+		return rules.Answer{}, err
+	}
+	a := rules.Answer{Warnings: v.Warnings, Samples: make([]labels.Labels, len(v.Samples))}
+	for i := range v.Samples {
+		a.Samples[i] = v.Samples[i].Labels
+	}
+	return a, nil
+}
+
+func (q *serverQuerier) Retention(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	info, err := q.api.Runtimeinfo(ctx)
+	if err != nil {
+		return "", err
+	}
+	return info.StorageRetention, nil
+}
