@@ -178,6 +178,8 @@ func New(o Options) (*Demo, error) {
 		Logger:      o.Logger,
 		Instruments: o.Instruments,
 		Epoch:       o.Epoch,
+		// Queries take real time, and a slow machine must not decide otherwise.
+		QueryTimeout: realTimeout,
 	})
 	return d, nil
 }

@@ -15,8 +15,12 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
 
-// maxFileBytes bounds a test file.
-const maxFileBytes = 16 << 20
+// What a test file may hold: bytes, and values once the series are expanded,
+// for a few bytes stand for many values.
+const (
+	maxFileBytes = 16 << 20
+	maxValues    = 5_000_000
+)
 
 // Parse decodes a test file strictly. With any problem the file is nil; all
 // problems are returned at once. Path is used in problems and to find the rule
@@ -121,8 +125,17 @@ func (d *decoder) decodeSeries(n *yaml.Node) InputSeries {
 	}
 	if _, err := source.ParseNotation(source.Notation{Series: s.Series, Values: "0"}, time.Unix(0, 0), time.Second); err != nil {
 		d.failf(series, "%v", err)
-	} else if _, err := source.ParseNotation(s.Notation, time.Unix(0, 0), time.Second); err != nil {
+		return s
+	}
+	if d.values > maxValues {
+		return s // said already
+	}
+	parsed, err := source.ParseNotation(s.Notation, time.Unix(0, 0), time.Second)
+	if err != nil {
 		d.failf(values, "%v", err)
+	}
+	if d.values += len(parsed.Points); d.values > maxValues {
+		d.failf(values, "the file has more than %d values", maxValues)
 	}
 	return s
 }

@@ -116,6 +116,12 @@ func TestParseRefusesHugeFiles(t *testing.T) {
 	require.Nil(t, f)
 	require.Len(t, problems, 1)
 	require.Contains(t, problems[0].String(), "at most")
+
+	series := strings.Repeat("      - {series: a, values: '0x900000'}\n", 9)
+	f, problems = Parse("x", []byte("packs: [a]\ntests:\n  - input_series:\n"+series+"    decision_test: [{eval_time: 0, row: idle}]\n"))
+	require.Nil(t, f)
+	require.Len(t, problems, 1, "said once")
+	require.Contains(t, problems[0].String(), "more than 5000000 values")
 }
 
 // Whatever the bytes: a file or problems, never both and never neither, and

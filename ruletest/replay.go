@@ -32,6 +32,9 @@ type trial struct {
 // run returns what was not as expected. An error means that the test could not
 // be judged at all.
 func (t *trial) run(ctx context.Context) (failures []Failure, err error) {
+	if errs := t.limits().Bounds.Validate(); len(errs) > 0 {
+		return nil, fmt.Errorf("limits over the bounds of %s: %w", t.rs.Name, errors.Join(errs...))
+	}
 	db, err := source.OpenTemporary("", nil)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,8 @@ type decoder struct {
 	file     string
 	lines    []string
 	problems []rules.Diagnostic
+	// values counts those of all series.
+	values int
 }
 
 func newDecoder(file string, content []byte) *decoder {
