@@ -48,7 +48,7 @@ func (w *sentence) row(id scaling.RowID) string {
 	case scaling.RowBelowMin:
 		return fmt.Sprintf("%d workers%s are fewer than min_workers %d", d.current, w.booting(), d.min)
 	case scaling.RowAboveMax:
-		return fmt.Sprintf("%d workers are more than max_workers %d and idle: %s", d.current, d.max, w.conditions(d.InSustained, scaling.In))
+		return fmt.Sprintf("%d workers are more than max_workers %d and idle: %s", d.current, d.max, w.idle())
 	case scaling.RowAboveMaxBlocked:
 		return fmt.Sprintf("%d workers are more than max_workers %d, but %s", d.current, d.max, w.whyNotIdle())
 	case scaling.RowWake:
@@ -74,13 +74,13 @@ func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
 	case scaling.RowIdleShortage:
 		return "looks idle, but " + w.values(d.BlockingSignals)
 	case scaling.RowIdleAtMin:
-		return fmt.Sprintf("idle: %s; already at min_workers %d", w.conditions(d.InSustained, scaling.In), d.min)
+		return fmt.Sprintf("idle: %s; already at min_workers %d", w.idle(), d.min)
 	case scaling.RowIdleHeld:
 		return "idle, but held by " + join(d.Blockers.Names())
 	case scaling.RowIdle:
-		return "idle: " + w.conditions(d.InSustained, scaling.In)
+		return "idle: " + w.idle()
 	case scaling.RowSettling:
-		return "looks idle, its windows are filling: " + w.progress(d.InTrue&^d.InSustained, scaling.In)
+		return "looks idle, its windows are filling: " + w.settling()
 	case scaling.RowSteady:
 		if filling := d.OutTrue &^ d.OutSustained &^ m.guards; filling != 0 {
 			return "nothing is sustained yet: " + w.progress(filling, scaling.Out)
@@ -173,6 +173,28 @@ func (w *sentence) summaryData(i int, win *scaling.Window) SummaryData {
 		data.Labels[l.Name] = l.Value
 	}
 	return data
+}
+
+// idle says what has been low for how long. That nothing waits goes without
+// numbers: there is nothing to see in a row of zeros.
+func (w *sentence) idle() string {
+	d, m := &w.t.decision, w.t.member
+	text := w.conditions(d.InSustained&^m.blocking, scaling.In)
+	if d.InSustained&m.blocking != 0 {
+		text = "nothing waits, " + text
+	}
+	return text
+}
+
+// settling names the conditions that an idle scope still waits for, those of
+// saturation and capacity first.
+func (w *sentence) settling() string {
+	d, m := &w.t.decision, w.t.member
+	filling := d.InTrue &^ d.InSustained
+	if low := filling &^ m.blocking; low != 0 {
+		filling = low
+	}
+	return w.progress(filling, scaling.In)
 }
 
 // values lists signals with their bare values.

@@ -86,7 +86,7 @@ func rowCases() []rowCase {
 		{row: scaling.RowIdleHeld, values: idle, exec: &state.ExecutionRecord{
 			ActionInFlight: true, BackoffUntil: far, Booting: []scaling.Booting{{Target: 5, Deadline: far}},
 		}, action: scaling.ScaleInBlocked, target: 4, blockers: []string{"failure_backoff", "action_in_flight", "booting"}},
-		{row: scaling.RowIdle, values: idle, action: scaling.ScaleInCandidate, target: 3, reason: "idle: age 0 s ≤ 0 s for"},
+		{row: scaling.RowIdle, values: idle, action: scaling.ScaleInCandidate, target: 3, reason: "idle: nothing waits, CPU 0.1 < 0.3 for 5m30s (window 2m)"},
 		{row: scaling.RowSettling, values: idle, ticks: 3, action: scaling.NoAction, target: 4, reason: "its windows are filling"},
 		{row: scaling.RowSteady, action: scaling.NoAction, target: 4, reason: "nothing to do"},
 	}
