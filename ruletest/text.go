@@ -112,9 +112,10 @@ func (w *Why) String() string {
 
 // inputText is a signal with its windows on one line.
 func inputText(in *scaling.Input) string {
-	s := fmt.Sprintf("%s = %s", in.Name, valueText(in.Value, in.Reason))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s = %s", in.Name, valueText(in.Value, in.Reason))
 	if !in.Applies {
-		s += ", does not apply"
+		b.WriteString(", does not apply")
 	}
 	for i := range in.Windows {
 		w := &in.Windows[i]
@@ -122,13 +123,13 @@ func inputText(in *scaling.Input) string {
 		if w.Threshold != nil {
 			threshold = number(*w.Threshold)
 		}
-		s += fmt.Sprintf("; %s %s %s is %s, held %s of %s",
+		fmt.Fprintf(&b, "; %s %s %s is %s, held %s of %s",
 			w.Direction, w.Comparison, threshold, w.Truth, seconds(w.HeldSeconds), seconds(w.WindowSeconds))
 		if w.Sustained {
-			s += " (sustained)"
+			b.WriteString(" (sustained)")
 		}
 	}
-	return s
+	return b.String()
 }
 
 func valueText(v scaling.Value, reason string) string {

@@ -119,7 +119,7 @@ func TestOverHTTPAHungReplyWaitsForTheClient(t *testing.T) {
 
 	resp, err := srv.Client().Get(srv.URL + "/overview") //nolint:noctx // test server
 	require.NoError(t, err)
-	require.Equal(t, jsonV2, resp.Header.Get("Content-Type"))
+	require.Equal(t, []string{jsonV2}, resp.Header.Values("Content-Type"))
 	_, err = io.Copy(io.Discard, resp.Body)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())

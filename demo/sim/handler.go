@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -54,9 +55,7 @@ func (c *Cluster) Handler() http.Handler {
 			<-r.Context().Done()
 			return
 		}
-		for k, v := range rep.header() {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), rep.header())
 		w.WriteHeader(rep.status)
 		_, _ = w.Write(rep.body) // the client is gone: nobody to tell
 	})

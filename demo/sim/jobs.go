@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -110,8 +112,7 @@ func (c *Cluster) shownStart(j *job) *string {
 // runningJobsV2 lists the waiting jobs among the running ones, newest first.
 func (c *Cluster) runningJobsV2() []runningV2 {
 	list := []runningV2{}
-	for i := len(c.jobs) - 1; i >= 0; i-- {
-		j := c.jobs[i]
+	for _, j := range slices.Backward(c.jobs) {
 		id := strconv.FormatInt(j.id, 10)
 		list = append(list, runningV2{
 			JobID:      id,
@@ -216,9 +217,7 @@ func metricsV2(started bool) map[string]any {
 		[]string{"SinkWriteCount", "SinkWriteBytes", "SinkCommittedCount", "SinkCommittedBytes"},
 		[]string{"SinkWriteQPS", "SinkWriteBytesPerSeconds", "SinkCommittedQPS", "SinkCommittedBytesPerSeconds"})
 	for _, part := range []map[string]any{source, sink} {
-		for k, v := range part {
-			m[k] = v
-		}
+		maps.Copy(m, part)
 	}
 	return m
 }

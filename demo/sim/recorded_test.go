@@ -188,7 +188,7 @@ func TestTelemetryIsASubsetOfTheRecordedText(t *testing.T) {
 			recorded, ours := telemetryShape(t, want), telemetryShape(t, got)
 			require.NotEmpty(t, ours)
 			require.Subset(t, recorded, ours)
-			for _, line := range strings.Split(string(want), "\n") {
+			for line := range strings.SplitSeq(string(want), "\n") {
 				if strings.HasPrefix(line, "job_count{") || strings.HasPrefix(line, "# HELP job_count") {
 					require.Contains(t, string(got), line+"\n")
 				}
