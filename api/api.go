@@ -142,7 +142,7 @@ func New(o Options) (http.Handler, error) {
 type headToo struct{ *echo.Echo }
 
 func (r headToo) GET(path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) *echo.Route {
-	r.Echo.HEAD(path, h, m...)
+	r.HEAD(path, h, m...)
 	return r.Echo.GET(path, h, m...)
 }
 

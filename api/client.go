@@ -126,8 +126,7 @@ func (c *Client) url(path string, q url.Values) (*url.URL, error) {
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
 		// url.Error repeats the address, which may hold a password.
-		var parse *url.Error
-		if errors.As(err, &parse) {
+		if parse, ok := errors.AsType[*url.Error](err); ok {
 			err = parse.Err
 		}
 		return nil, fmt.Errorf("server address is not a URL: %w", err)

@@ -31,7 +31,7 @@ func TestClientReadsWhatTheServerSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, status.Scopes, 1)
 	require.Equal(t, hostile, status.Scopes[0].Recommendation.Scope)
-	require.Equal(t, ptr(3), status.Scopes[0].Recommendation.RecommendedWorkers)
+	require.Equal(t, new(3), status.Scopes[0].Recommendation.RecommendedWorkers)
 
 	metrics, err := c.Metrics(ctx, "prod")
 	require.NoError(t, err)

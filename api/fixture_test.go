@@ -46,15 +46,13 @@ func (b *fakeBoard) Evaluation(key string) (scaling.Evaluation, bool) {
 	return scaling.Evaluation{}, false
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // scaleOut is a scope that waits for workers, with everything filled in.
 func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 	scope := scaling.Scope{Key: key, Labels: labels}
 	out := scaling.Condition{
 		Name: "oldest_blocked_job", Signal: "oldest_blocked_job", Class: scaling.Blocking, Direction: scaling.Out,
-		Value: ptr(scaling.Known(412)), Comparison: ">", Threshold: ptr(60.0),
-		HeldSeconds: ptr(330.0), WindowSeconds: ptr(300.0), AtLeast: true,
+		Value: new(scaling.Known(412)), Comparison: ">", Threshold: new(60.0),
+		HeldSeconds: new(330.0), WindowSeconds: new(300.0), AtLeast: true,
 	}
 	return scaling.Evaluation{
 		Scope: scope,
@@ -62,7 +60,7 @@ func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 			Scope: key, RecommendationID: scaling.RecommendationID(7, 3, key), MasterEpoch: 7, Generation: 3,
 			Action: scaling.ScaleOut, Row: scaling.RowShortage,
 			Reason:         "oldest blocked job 412 s > 60 s for at least 5m30s (window 5m); 2 → 3 workers",
-			CurrentWorkers: ptr(2), RecommendedWorkers: ptr(3),
+			CurrentWorkers: new(2), RecommendedWorkers: new(3),
 			TriggerConditions:  []scaling.Condition{out},
 			BlockingConditions: []scaling.Condition{{Name: scaling.BlockerCooldown}},
 			MetricsSnapshot: map[string]scaling.Measurement{
@@ -72,7 +70,7 @@ func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 				"avg_cpu":            {Value: scaling.Known(0.2712), Unit: "ratio"},
 				"slot_utilization":   {Unit: "ratio", Reason: "not_applicable"},
 			},
-			MetricsValid: true, StaleWorkerCount: ptr(0), RecommendationOnly: true,
+			MetricsValid: true, StaleWorkerCount: new(0), RecommendationOnly: true,
 			RuleSet:    scaling.RuleSetRef{Name: "zeta-auto", Version: "1.0.0", Digest: "sha256:9f2c"},
 			ObservedAt: tick, Timestamp: tick.Add(12 * time.Millisecond),
 			Since: tick.Add(-time.Minute), ValidUntil: tick.Add(90 * time.Second),
@@ -83,11 +81,11 @@ func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 				Export: "input_oldest_blocked_seconds", Value: scaling.Known(412), Applies: true,
 				Windows: []scaling.Window{
 					{
-						Direction: scaling.Out, Comparison: ">", Threshold: ptr(60.0), Truth: "true",
+						Direction: scaling.Out, Comparison: ">", Threshold: new(60.0), Truth: "true",
 						Sustained: true, HeldSeconds: 330, WindowSeconds: 300, AtLeast: true,
 					},
 					{
-						Direction: scaling.In, Comparison: "≤", Threshold: ptr(0.0), Truth: "false",
+						Direction: scaling.In, Comparison: "≤", Threshold: new(0.0), Truth: "false",
 						WindowSeconds: 600,
 					},
 				},
@@ -96,7 +94,7 @@ func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 				Name: "avg_cpu", Class: scaling.Saturation, Unit: "ratio", Export: "input_avg_cpu",
 				Value: scaling.Known(0.2712), Applies: true,
 				Windows: []scaling.Window{{
-					Direction: scaling.In, Comparison: "<", Threshold: ptr(0.3), Truth: "true",
+					Direction: scaling.In, Comparison: "<", Threshold: new(0.3), Truth: "true",
 					HeldSeconds: 150, WindowSeconds: 600,
 				}},
 			},
@@ -110,10 +108,10 @@ func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 		},
 		Shadows: []scaling.Shadow{{
 			RuleSet: scaling.RuleSetRef{Name: "zeta-next", Version: "2.0.0-rc.1", Digest: "sha256:01ab"},
-			Action:  scaling.ScaleOut, Row: scaling.RowShortage, Reason: "2 → 4 workers", RecommendedWorkers: ptr(4),
+			Action:  scaling.ScaleOut, Row: scaling.RowShortage, Reason: "2 → 4 workers", RecommendedWorkers: new(4),
 		}},
 		SlotMode: scaling.DynamicSlots, Mode: scaling.Advisory, Deployment: scaling.Session,
-		MinWorkers: 1, MaxWorkers: ptr(10), Booting: 1, ReportingWorkers: ptr(2),
+		MinWorkers: 1, MaxWorkers: new(10), Booting: 1, ReportingWorkers: new(2),
 		CooldownRemainingSeconds: 30, Interval: 30, Tick: tick,
 	}
 }

@@ -53,8 +53,7 @@ func fail(status int, detail string, cause error) error {
 // asFailure turns any error of a handler, a middleware or echo itself into what
 // the caller is told.
 func asFailure(err error, c echo.Context) *failure {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	var h *echo.HTTPError

@@ -90,7 +90,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // hasAnchor reports whether a page has a heading with the given slug.
 func hasAnchor(page, anchor string) bool {
 	drop := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
-	for _, line := range strings.Split(page, "\n") {
+	for line := range strings.SplitSeq(page, "\n") {
 		if !strings.HasPrefix(line, "#") {
 			continue
 		}

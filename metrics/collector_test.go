@@ -72,7 +72,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 func TestDeltaIsSigned(t *testing.T) {
 	c := collector()
 	e := evaluation()
-	e.Recommendation.RecommendedWorkers = ptr(3)
+	e.Recommendation.RecommendedWorkers = new(3)
 	c.Publish(t.Context(), []scaling.Evaluation{e}, nil)
 	require.Equal(t, map[string]float64{"": -1}, values(t, c, "recommended_delta"))
 }

@@ -16,8 +16,6 @@ var tick = time.Date(2026, 4, 5, 6, 7, 0, 0, time.UTC)
 
 func now() time.Time { return tick.Add(10 * time.Second) }
 
-func ptr[T any](v T) *T { return &v }
-
 // evaluation is a scope with something in every field that is exported.
 func evaluation(labels ...scaling.Label) scaling.Evaluation {
 	scope := scaling.NewScope(labels)
@@ -30,11 +28,11 @@ func evaluation(labels ...scaling.Label) scaling.Evaluation {
 	}
 	return scaling.Evaluation{
 		Scope: scope, SlotMode: scaling.FixedSlots, Mode: scaling.Advisory, Deployment: scaling.Session,
-		MinWorkers: 1, MaxWorkers: ptr(10), CooldownRemainingSeconds: 70, Tick: tick,
+		MinWorkers: 1, MaxWorkers: new(10), CooldownRemainingSeconds: 70, Tick: tick,
 		NewGeneration: true, Changed: true,
 		Recommendation: scaling.Recommendation{
 			Scope: scope.Key, MasterEpoch: 3, Generation: 12, Action: scaling.ScaleOut, Row: scaling.RowSaturated,
-			CurrentWorkers: ptr(4), RecommendedWorkers: ptr(5), StaleWorkerCount: ptr(0), MetricsValid: true,
+			CurrentWorkers: new(4), RecommendedWorkers: new(5), StaleWorkerCount: new(0), MetricsValid: true,
 			RuleSet: scaling.RuleSetRef{Name: "zeta-fixed-slot", Version: "1.0.0", Digest: "sha256:0123"},
 		},
 		Inputs: []scaling.Input{
@@ -49,7 +47,7 @@ func evaluation(labels ...scaling.Label) scaling.Evaluation {
 		},
 		Shadows: []scaling.Shadow{{
 			RuleSet: scaling.RuleSetRef{Name: "next", Version: "2.0.0", Digest: "sha256:4567"},
-			Action:  scaling.NoAction, RecommendedWorkers: ptr(4), Agrees: false,
+			Action:  scaling.NoAction, RecommendedWorkers: new(4), Agrees: false,
 		}},
 	}
 }

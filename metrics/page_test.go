@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/stretchr/testify/require"
@@ -91,7 +92,7 @@ var schema = map[string][]string{
 	},
 	"zeta_scaler_config_last_reload_successful":                nil,
 	"zeta_scaler_config_last_reload_success_timestamp_seconds": nil,
-	"zeta_scaler_leader":                                       nil,
+	"zeta_scaler_leader": nil,
 }
 
 func TestEveryMetricOfTheSpec(t *testing.T) {
@@ -184,7 +185,7 @@ func TestHostileNames(t *testing.T) {
 			got := map[string]string{}
 			samples := parse(t, reg, format)
 			for _, l := range samples {
-				if l.Get(labels.MetricName) == "seatunnel_autoscaler_recommended_workers" {
+				if l.Get(model.MetricNameLabel) == "seatunnel_autoscaler_recommended_workers" {
 					got[l.Get("scope")] = l.Get("cluster")
 				}
 			}

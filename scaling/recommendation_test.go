@@ -60,8 +60,11 @@ func TestValueIsANumberOrTheWordUnknown(t *testing.T) {
 		value Value
 		text  string
 	}{
-		{Known(0), "0"}, {Known(1.5), "1.5"}, {Value{}, `"UNKNOWN"`},
-		{Known(math.NaN()), `"UNKNOWN"`}, {Known(math.Inf(1)), `"UNKNOWN"`},
+		{Known(0), "0"},
+		{Known(1.5), "1.5"},
+		{Value{}, `"UNKNOWN"`},
+		{Known(math.NaN()), `"UNKNOWN"`},
+		{Known(math.Inf(1)), `"UNKNOWN"`},
 	} {
 		b, err := json.Marshal(tc.value)
 		require.NoError(t, err)

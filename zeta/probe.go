@@ -199,6 +199,6 @@ func withoutCredentials(c promconfig.HTTPClientConfig) promconfig.HTTPClientConf
 	out.TLSConfig = c.TLSConfig
 	out.TLSConfig.Cert, out.TLSConfig.CertFile, out.TLSConfig.CertRef = "", "", ""
 	out.TLSConfig.Key, out.TLSConfig.KeyFile, out.TLSConfig.KeyRef = "", "", ""
-	out.ProxyConfig.ProxyConnectHeader = nil
+	out.ProxyConnectHeader = nil
 	return out
 }

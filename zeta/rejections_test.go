@@ -14,7 +14,6 @@ import (
 
 // history is a cluster whose failed jobs a test can change.
 type history struct {
-	*replay
 	failed string // failedJobs of /overview
 	jobs   []FailedJob
 	broken bool

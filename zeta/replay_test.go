@@ -33,8 +33,6 @@ type replay struct {
 	suffix string
 	// hang are endpoints (paths without the API's prefix) that never answer.
 	hang map[string]bool
-	// credentials, when set, are needed; else 401 with the recorded page.
-	credentials bool
 
 	mu    sync.Mutex
 	asked []string // paths in the order of the requests

@@ -115,7 +115,7 @@ func selectHistory(f state.Filter) (text string, args []any) {
 		condition = " WHERE " + strings.Join(where, " AND ")
 	}
 	args = append(args, f.Limit)
-	if f.Scope == "" && !(f.Since.IsZero() && f.Until.IsZero()) {
+	if f.Scope == "" && (!f.Since.IsZero() || !f.Until.IsZero()) {
 		return columns + " WHERE id IN (SELECT id FROM history INDEXED BY history_at" + condition +
 			" ORDER BY id DESC LIMIT ?) ORDER BY id DESC", args
 	}

@@ -109,7 +109,7 @@ func TestOpenErrorsSayWhatToDo(t *testing.T) {
 
 func TestUnwritable(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root may write everywhere; TestReadOnlyAfterOpen covers the words")
+		t.Skip("root may write everywhere")
 	}
 	folder := t.TempDir()
 	require.NoError(t, os.Chmod(folder, 0o500))
@@ -261,7 +261,7 @@ func TestApplyWaitsUnderItsContext(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state.db"))
 	release, err := file.HoldWriter(t.Context(), s)
 	require.NoError(t, err)
-	defer release()
+	defer func() { require.NoError(t, release()) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	_, err = s.Apply(ctx, state.Batch{Removes: []state.Remove{{Kind: state.Tick, Key: "a"}}})
