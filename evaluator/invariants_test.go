@@ -74,13 +74,7 @@ func newUniverse(t testing.TB, rs *rules.RuleSet) *universe {
 	}
 }
 
-// set writes the chosen variants into samples and the state before.
-func (u *universe) set() {
-	for i := range u.choice {
-		u.place(i)
-	}
-}
-
+// place writes a chosen variant into samples and the state before.
 func (u *universe) place(i int) {
 	v := u.choice[i]
 	u.samples.Signals[i] = v.reading

@@ -231,11 +231,7 @@ func claim(groups []*group, cfg Config) error {
 		}
 		for _, g := range groups {
 			if ls, err := labelsFor(g.scopes.by, sc.Match); err == nil {
-				joined := ""
-				for _, l := range ls {
-					joined += l.Value + "\xff"
-				}
-				g.claimed[joined] = true
+				g.claimed[joinValues(ls)] = true
 			}
 		}
 	}

@@ -216,13 +216,13 @@ func (w *sentence) demand() string {
 // bounds could give.
 func (w *sentence) unsatisfiable() string {
 	d, m := &w.t.decision, w.t.member
-	text := w.values(d.heldBackMask) + ", but more workers would not help: " + w.conditions(d.guardsActive, scaling.Out)
+	parts := []string{w.values(d.heldBackMask) + ", but more workers would not help: " + w.conditions(d.guardsActive, scaling.Out)}
 	for i := range m.signals {
 		if sig := &m.signals[i]; d.guardsActive&sig.bit != 0 && sig.Advice != "" {
-			text += "; " + sig.Advice
+			parts = append(parts, sig.Advice)
 		}
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // blindness says which inputs are missing or stale.

@@ -93,12 +93,10 @@ func (r *runner) scopeFor(key string, d *state.DecisionRecord) *scopeState {
 		}
 	}
 	names := make([]string, len(d.Scope.Labels))
-	joined := ""
 	for i, l := range d.Scope.Labels {
 		names[i] = l.Name
-		joined += l.Value + "\xff"
 	}
-	if !g.discover || !slices.Equal(names, g.scopes.by) || g.claimed[joined] {
+	if !g.discover || !slices.Equal(names, g.scopes.by) || g.claimed[joinValues(d.Scope.Labels)] {
 		return nil
 	}
 	return g.newScope(d.Scope.Labels, nil, g.shadows, d.FirstTick.UnixMilli())

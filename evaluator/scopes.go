@@ -74,7 +74,7 @@ func (t *scopeTable) lookupKey(ls labels.Labels) (key []byte, ok bool) {
 		if v == "" {
 			return nil, false
 		}
-		t.buf = append(append(t.buf, v...), 0xff)
+		t.buf = append(append(t.buf, v...), separator)
 	}
 	return t.buf, true
 }
@@ -98,13 +98,21 @@ func (t *scopeTable) labelsOf(ls labels.Labels) []scaling.Label {
 	return out
 }
 
-func (t *scopeTable) add(s *scopeState) {
+// separator ends every value of a lookup key; no UTF-8 text has it.
+const separator = 0xff
+
+// joinValues is lookupKey for a scope's own labels.
+func joinValues(ls []scaling.Label) string {
 	var key strings.Builder
-	for _, l := range s.Labels {
+	for _, l := range ls {
 		key.WriteString(l.Value)
-		key.WriteByte(0xff)
+		key.WriteByte(separator)
 	}
-	t.byKey[key.String()] = s
+	return key.String()
+}
+
+func (t *scopeTable) add(s *scopeState) {
+	t.byKey[joinValues(s.Labels)] = s
 	i := sort.Search(len(t.sorted), func(i int) bool { return t.sorted[i].Key >= s.Key })
 	t.sorted = append(t.sorted, nil)
 	copy(t.sorted[i+1:], t.sorted[i:])

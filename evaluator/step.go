@@ -2,6 +2,7 @@ package evaluator
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -201,12 +202,7 @@ func (p *Program) applies(sig *signal, d *Decision) bool {
 
 // appliesIn reports whether a signal's slot_mode list names the mode.
 func appliesIn(sig *signal, mode scaling.SlotMode) bool {
-	for _, m := range sig.SlotModes {
-		if m == mode {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(sig.SlotModes, mode)
 }
 
 // foldWindows advances every window by one tick (spec 1.4).
@@ -410,7 +406,7 @@ func (p *Program) blindness(d *Decision) Blocker {
 		b |= metricsStale
 	}
 	missing := d.Applies &^ d.Known
-	noSaturation := !(d.currentKnown && d.current == 0) && d.Known&p.saturation == 0
+	noSaturation := (!d.currentKnown || d.current > 0) && d.Known&p.saturation == 0
 	if !d.ReportingKnown || noSaturation || (p.required|p.speaksAgainst)&missing != 0 {
 		b |= metricsMissing
 	}

@@ -99,8 +99,7 @@ func hasWarnings(ds []rules.Diagnostic) bool {
 // failed turns an error of a loader into a verdict.
 func failed(file string, err error) verdict {
 	v := verdict{File: file, Diagnostics: []rules.Diagnostic{}}
-	var list *rules.ErrorList
-	if errors.As(err, &list) {
+	if list, ok := errors.AsType[*rules.ErrorList](err); ok {
 		v.Diagnostics = list.Diagnostics
 		v.Summary = fmt.Sprintf("%d problems", len(list.Diagnostics))
 		if len(list.Diagnostics) == 1 {

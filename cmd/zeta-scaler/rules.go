@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -107,11 +108,9 @@ validity.`,
 
 // packOrFile reads an embedded rule set by name, or a file by path.
 func packOrFile(name string) (*rules.RuleSet, error) {
-	for _, p := range rules.Packs() {
-		if p == name {
-			rs, _, err := rules.Pack(name)
-			return rs, err
-		}
+	if slices.Contains(rules.Packs(), name) {
+		rs, _, err := rules.Pack(name)
+		return rs, err
 	}
 	return rules.ParseFile(name)
 }

@@ -193,7 +193,10 @@ func (s *service) swap(ctx context.Context) error {
 	s.samples.current.Store(next)
 	if err := s.loop.Reload(ctx, cfg.EvaluatorConfig()); err != nil {
 		s.samples.current.Store(old)
-		return err
+		return errors.Join(err, next.dismiss(old))
+	}
+	if err := old.dismiss(next); err != nil {
+		s.logger.Warn("closing the replaced source", "err", err)
 	}
 	// The level was checked when the configuration was loaded.
 	if err := s.level.Set(cfg.Log.Level); err != nil {

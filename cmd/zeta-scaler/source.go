@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/version"
-
-	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
@@ -24,6 +23,16 @@ type backend struct {
 	evaluator.Source
 	// registry has the metrics of this backend alone.
 	registry *prometheus.Registry
+	// close frees idle connections of a backend that was replaced; nil for none.
+	close func() error
+}
+
+// dismiss closes a backend unless it is the one that goes on.
+func (b *backend) dismiss(inFavourOf *backend) error {
+	if b == inFavourOf || b.close == nil {
+		return nil
+	}
+	return b.close()
 }
 
 // samples is the evaluator's source. A reload swaps the backend below it; the
@@ -88,7 +97,7 @@ func newRemote(cfg *config.Config, logger *slog.Logger) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{Source: r, registry: reg}, nil
+	return &backend{Source: r, registry: reg, close: r.Close}, nil
 }
 
 // run scrapes while there is an embedded Prometheus.
