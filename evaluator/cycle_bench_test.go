@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,43 +23,24 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
 )
 
-// The benchmarks below measure a whole cycle, queries included, over clusters
-// of four workers with ten minutes of samples 15 s apart.
+// The benchmarks below measure whole cycles of the pack benchPack, queries
+// included, over a TSDB in this process that holds what the exporter says of
+// clusters of four workers, every 15 s for a little longer than the pack's
+// lookback. Every tenth cluster lacks slots, the others are idle.
 const (
+	benchPack    = "zeta-fixed-slot"
 	benchWorkers = 4
-	benchSamples = 41
+	benchScrape  = 15 * time.Second
+	benchScrapes = 49
 )
 
-// benchExprs are the packs' signals by cluster.
-var benchExprs = []struct {
-	name  string
-	class scaling.Class
-	expr  string
-	out   float64
-}{
-	{"oldest_blocked_age", scaling.Blocking, `max by (cluster) (seatunnel_zeta_pending_job_oldest_seconds)`, 60},
-	{"blocked_jobs", scaling.Blocking, `max by (cluster) (seatunnel_zeta_pending_jobs)`, 5},
-	{"unsatisfied_slots", scaling.Blocking, `max by (cluster) (seatunnel_zeta_pending_head_lacking_slots)`, 0},
-	{"resource_rejections", scaling.Blocking, `sum by (cluster) (increase(seatunnel_zeta_resource_rejections_total[10m]))`, 0},
-	{"avg_cpu", scaling.Saturation, `avg by (cluster) (seatunnel_zeta_worker_cpu_ratio and on (cluster, worker) seatunnel_zeta_worker_sample_age_seconds < 120)`, 0.8},
-	{"avg_memory", scaling.Saturation, `avg by (cluster) (seatunnel_zeta_worker_memory_ratio and on (cluster, worker) seatunnel_zeta_worker_sample_age_seconds < 120)`, 0.8},
-	{"slot_utilization", scaling.Capacity, `sum by (cluster) (seatunnel_zeta_slots{state="assigned"}) / sum by (cluster) (seatunnel_zeta_slots)`, 0.8},
-}
+// benchEnd is the time of the newest sample, at which all is judged.
+func benchEnd() time.Time { return time.UnixMilli((benchScrapes - 1) * benchScrape.Milliseconds()) }
 
-func benchRules() *rules.RuleSet {
-	rs := fixture()
-	rs.Name, rs.SlotModeExpr, rs.Signals = "bench", nil, nil
-	rs.Workers = rules.Workers{
-		Current:   expr(`max by (cluster) (seatunnel_zeta_workers)`),
-		Reporting: expr(`count by (cluster) (seatunnel_zeta_worker_sample_age_seconds < 120) or 0 * max by (cluster) (seatunnel_zeta_workers)`),
-	}
-	for _, e := range benchExprs {
-		s := rules.Signal{Name: e.name, Class: e.class, Expr: expr(e.expr), Required: e.class != scaling.Capacity, Out: above(e.out, 10), In: atMost(0, 20)}
-		if e.class == scaling.Capacity {
-			s.SlotModes = []scaling.SlotMode{scaling.FixedSlots}
-		}
-		rs.Signals = append(rs.Signals, s)
-	}
+func pack(tb testing.TB) *rules.RuleSet {
+	tb.Helper()
+	rs, _, err := rules.Pack(benchPack)
+	require.NoError(tb, err)
 	return rs
 }
 
@@ -67,30 +50,51 @@ func benchDB(b *testing.B, n int) *source.Temporary {
 	db, err := source.OpenTemporary(b.TempDir(), slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
-	add := func(v float64, kv ...string) {
-		s := source.Series{Labels: labels.FromStrings(kv...)}
-		for i := range benchSamples {
-			s.Points = append(s.Points, source.Point{T: int64(i) * 15_000, V: v})
-		}
-		require.NoError(b, db.Append(s))
-	}
 	for c := range n {
-		cluster := fmt.Sprintf("c%05d", c)
-		for name, v := range map[string]float64{
-			"workers": benchWorkers, "pending_jobs": 0, "pending_job_oldest_seconds": 0, "pending_head_lacking_slots": 0, "resource_rejections_total": 3,
-		} {
-			add(v, "__name__", "seatunnel_zeta_"+name, "cluster", cluster)
-		}
-		add(2, "__name__", "seatunnel_zeta_slots", "cluster", cluster, "state", "assigned")
-		add(6, "__name__", "seatunnel_zeta_slots", "cluster", cluster, "state", "unassigned")
-		for w := range benchWorkers {
-			worker := fmt.Sprintf("10.0.0.%d:5802", w)
-			for name, v := range map[string]float64{"worker_cpu_ratio": 0.4, "worker_memory_ratio": 0.5, "worker_sample_age_seconds": 1} {
-				add(v, "__name__", "seatunnel_zeta_"+name, "cluster", cluster, "worker", worker)
-			}
-		}
+		require.NoError(b, db.Append(exported(c)...))
 	}
 	return db
+}
+
+func clusterName(c int) string { return fmt.Sprintf("c%05d", c) }
+
+// exported are the series of one cluster.
+func exported(c int) []source.Series {
+	var all []source.Series
+	add := func(name string, v float64, kv ...string) {
+		s := source.Series{Labels: labels.FromStrings(append([]string{
+			"__name__", "seatunnel_zeta_" + name, "cluster", clusterName(c), "instance", "exporter:9881", "job", "zeta",
+		}, kv...)...)}
+		for i := range int64(benchScrapes) {
+			s.Points = append(s.Points, source.Point{T: i * benchScrape.Milliseconds(), V: v})
+		}
+		all = append(all, s)
+	}
+	lacking := 0.0
+	if c%10 == 0 {
+		lacking = 3
+	}
+	add("info", 1, "slot_mode", "fixed", "version", "2.3.13")
+	add("workers", benchWorkers)
+	add("pending_jobs", lacking)
+	add("pending_job_oldest_seconds", 100*lacking)
+	add("pending_head_lacking_slots", lacking)
+	add("pending_head_required_slots", lacking)
+	add("resource_rejections_total", 3)
+	for w := range benchWorkers {
+		worker := fmt.Sprintf("10.0.0.%d:5802", w)
+		for _, m := range []struct {
+			name string
+			v    float64
+		}{{"worker_cpu_ratio", 0.1}, {"worker_memory_ratio", 0.2}, {"worker_sample_age_seconds", 1}, {"worker_dynamic_slot", 0}} {
+			add(m.name, m.v, "worker", worker)
+		}
+		add("worker_slots", 1, "worker", worker, "state", "assigned")
+		add("worker_slots", 7, "worker", worker, "state", "unassigned")
+	}
+	add("slots", benchWorkers, "state", "assigned")
+	add("slots", 7*benchWorkers, "state", "unassigned")
+	return all
 }
 
 func benchEngine(b *testing.B, db *source.Temporary) *source.Engine {
@@ -101,105 +105,174 @@ func benchEngine(b *testing.B, db *source.Temporary) *source.Engine {
 	return e
 }
 
+// benchRunner is the loop's runner with the board as its only reader.
+func benchRunner(b *testing.B, src Source, rs *rules.RuleSet) (*runner, *Board) {
+	b.Helper()
+	board := NewBoard(1)
+	loop := NewLoop(Options{
+		Source: src, Clock: fixedClock{newHandClock(benchEnd())}, Store: memory.New(), Publishers: []Publisher{board},
+		Logger: slog.New(slog.DiscardHandler), Epoch: 1, QueryTimeout: time.Minute,
+	})
+	runners, err := loop.assemble(b.Context(), fixtureConfig(rs, scaling.DefaultBounds()))
+	require.NoError(b, err)
+	return runners[0], board
+}
+
+// requireDecided checks that a benchmark measured what it should: every scope
+// decided, a tenth of them for more workers.
+func requireDecided(b *testing.B, board *Board, n int) {
+	b.Helper()
+	short := 0
+	for _, ev := range board.Evaluations() {
+		require.True(b, ev.Recommendation.MetricsValid, ev.Recommendation.Reason)
+		if ev.Recommendation.Row == scaling.RowShortage {
+			short++
+		}
+	}
+	require.Len(b, board.Evaluations(), n)
+	require.Equal(b, (n+9)/10, short)
+}
+
 // BenchmarkCycle is one tick over n scopes: queries, steps, rendering, store.
-// The timestamp stays within the samples; the state goes on from tick to tick.
+// by=rule-manager is the same judged by Prometheus' own rule manager, from the
+// same TSDB: one alerting rule per scope and condition, results thrown away.
 func BenchmarkCycle(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {
-		b.Run(fmt.Sprintf("scopes=%d", n), func(b *testing.B) {
-			src := &frozen{benchEngine(b, benchDB(b, n))}
-			l := newLive(b, src, memory.New(), fixtureConfig(benchRules(), scaling.DefaultBounds()), 1)
-			l.tick(b, at(l.r.group.active().RuleSet, 100))
-			i := 100
-			b.ReportAllocs()
-			for b.Loop() {
-				i++
-				l.tick(b, at(l.r.group.active().RuleSet, i))
-				<-l.rec.ticks
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/scope")
+		b.Run("scopes="+strconv.Itoa(n), func(b *testing.B) {
+			db := benchDB(b, n)
+			b.Run("by=zeta-scaler", func(b *testing.B) { benchmarkCycle(b, db, n) })
+			b.Run("by=rule-manager", func(b *testing.B) { benchmarkRuleManager(b, db, n) })
 		})
 	}
 }
 
-// BenchmarkRuleManager is the same judged by Prometheus' own rule manager: one
-// alerting rule per scope and condition on the same TSDB, its results thrown
-// away. Compare with BenchmarkCycle of as many scopes.
-func BenchmarkRuleManager(b *testing.B) {
-	for _, n := range []int{100, 1000} {
-		b.Run(fmt.Sprintf("scopes=%d", n), func(b *testing.B) {
-			g := ruleGroup(b, benchDB(b, n), n)
-			ts := time.UnixMilli((benchSamples - 1) * 15_000)
-			g.Eval(b.Context(), ts)
-			b.ReportAllocs()
-			for b.Loop() {
-				g.Eval(b.Context(), ts)
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/scope")
-		})
+func benchmarkCycle(b *testing.B, db *source.Temporary, n int) {
+	rs := pack(b)
+	r, board := benchRunner(b, &frozen{benchEngine(b, db)}, rs)
+	tick := TickAtOrBefore(benchEnd(), rs.Interval, Phase(rs.Name, rs.Interval)).UnixMilli()
+	for range 21 { // until the windows are full, so that every tick renders as much
+		require.NoError(b, r.tick(b.Context(), tick))
+		tick += rs.Interval.Milliseconds()
 	}
+	requireDecided(b, board, n)
+	b.ReportAllocs()
+	for b.Loop() {
+		require.NoError(b, r.tick(b.Context(), tick))
+		tick += rs.Interval.Milliseconds()
+	}
+	perScope(b, n)
 }
 
-// BenchmarkRestore is a start over n scopes: range queries over the lookback
-// and the fold.
+func benchmarkRuleManager(b *testing.B, db *source.Temporary, n int) {
+	g := ruleGroup(b, db, n)
+	g.Eval(b.Context(), benchEnd())
+	for _, r := range g.Rules() {
+		require.NoError(b, r.LastError())
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.Eval(b.Context(), benchEnd())
+	}
+	perScope(b, n)
+}
+
+func perScope(b *testing.B, n int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/float64(b.N)/float64(n), "µs/scope")
+}
+
+// BenchmarkRestore is a start over n scopes: range queries over the pack's
+// lookback, the fold, and the first decision of every scope stored.
 func BenchmarkRestore(b *testing.B) {
-	for _, n := range []int{100, 1000} {
-		b.Run(fmt.Sprintf("scopes=%d", n), func(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		b.Run("scopes="+strconv.Itoa(n), func(b *testing.B) {
 			src := benchEngine(b, benchDB(b, n))
-			rs := benchRules()
-			end := TickAtOrBefore(time.UnixMilli((benchSamples-1)*15_000), rs.Interval, Phase(rs.Name, rs.Interval))
+			rs := pack(b)
+			tick := TickAtOrBefore(benchEnd(), rs.Interval, Phase(rs.Name, rs.Interval)).UnixMilli()
 			b.ReportAllocs()
+			var board *Board
 			for b.Loop() {
-				l := newLive(b, src, memory.New(), fixtureConfig(rs, scaling.DefaultBounds()), 1)
-				l.tick(b, end)
-				require.Len(b, l.rec.seen, n)
+				var r *runner
+				r, board = benchRunner(b, src, rs)
+				require.NoError(b, r.tick(b.Context(), tick))
 			}
+			perScope(b, n)
+			requireDecided(b, board, n)
 		})
 	}
 }
 
-// frozen answers every instant query at the newest sample.
+// frozen answers every instant query at the newest sample, so that a state can
+// go on from tick to tick while the data stays.
 type frozen struct{ *source.Engine }
 
-func (f *frozen) Instant(ctx context.Context, e string, at time.Time) (source.Vector, error) {
-	return f.Engine.Instant(ctx, e, time.UnixMilli((benchSamples-1)*15_000))
+func (f *frozen) Instant(ctx context.Context, e string, _ time.Time) (source.Vector, error) {
+	return f.Engine.Instant(ctx, e, benchEnd())
 }
 
-func (f *frozen) Range(ctx context.Context, e string, w source.Window) (source.Matrix, error) {
+func (f *frozen) Range(context.Context, string, source.Window) (source.Matrix, error) {
 	return source.Matrix{}, nil
 }
 
+// ruleGroup is a group of the rule manager with what benchPack asks, written
+// out per scope. Worker counts, which the pack needs beside its conditions, are
+// left out: Prometheus has no use for them.
 func ruleGroup(b *testing.B, db storage.Queryable, n int) *promrules.Group {
 	b.Helper()
 	p := parser.NewParser(parser.Options{})
 	engine := promql.NewEngine(promql.EngineOpts{
-		MaxSamples: 50_000_000, Timeout: time.Minute, Parser: p, EnableAtModifier: true, EnableNegativeOffset: true,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return 30_000 },
+		MaxSamples: source.DefaultMaxSamples, Timeout: time.Minute, Parser: p, EnableAtModifier: true, EnableNegativeOffset: true,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return source.DefaultSubqueryInterval.Milliseconds() },
 	})
+	rs := pack(b)
 	var all []promrules.Rule
 	for c := range n {
-		for _, e := range benchExprs {
-			for _, op := range []string{" > ", " <= "} {
-				node, err := p.ParseExpr(e.expr + op + fmt.Sprint(e.out))
-				require.NoError(b, err)
-				m := labels.MustNewMatcher(labels.MatchEqual, "cluster", fmt.Sprintf("c%05d", c))
-				parser.Inspect(node, func(node parser.Node, _ []parser.Node) error {
-					if s, ok := node.(*parser.VectorSelector); ok {
-						s.LabelMatchers = append(s.LabelMatchers, m)
-					}
-					return nil
-				})
-				all = append(all, promrules.NewAlertingRule(e.name, node, 5*time.Minute, 0, labels.EmptyLabels(), labels.EmptyLabels(),
-					labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler)))
-			}
-		}
+		all = append(all, scopeRules(b, p, rs, clusterName(c))...)
 	}
 	return promrules.NewGroup(promrules.GroupOptions{
-		Name: "bench", Interval: 30 * time.Second, Rules: all,
+		Name: rs.Name, Interval: rs.Interval, Rules: all,
 		Opts: &promrules.ManagerOptions{
-			QueryFunc: promrules.EngineQueryFunc(engine, storage.QueryableFunc(db.Querier)), Context: b.Context(), Logger: slog.New(slog.DiscardHandler),
-			NotifyFunc: func(context.Context, string, ...*promrules.Alert) {}, AppendableV2: discard{}, Queryable: storage.QueryableFunc(db.Querier), Parser: p,
+			QueryFunc: promrules.EngineQueryFunc(engine, db), Context: b.Context(), Logger: slog.New(slog.DiscardHandler),
+			NotifyFunc: func(context.Context, string, ...*promrules.Alert) {}, AppendableV2: discard{}, Queryable: db, Parser: p,
 		},
 	})
+}
+
+// scopeRules are the rules of one scope: each condition as an alert.
+func scopeRules(b *testing.B, p parser.Parser, rs *rules.RuleSet, cluster string) []promrules.Rule {
+	b.Helper()
+	var all []promrules.Rule
+	for i := range rs.Signals {
+		s := &rs.Signals[i]
+		for _, c := range []*rules.Condition{s.Out, s.In} {
+			if c == nil {
+				continue
+			}
+			node, err := p.ParseExpr("(" + s.Expr.Text + ") " + operator(c.Comparison) + " " + limitOf(c))
+			require.NoError(b, err)
+			only := labels.MustNewMatcher(labels.MatchEqual, "cluster", cluster)
+			parser.Inspect(node, func(node parser.Node, _ []parser.Node) error {
+				if v, ok := node.(*parser.VectorSelector); ok {
+					v.LabelMatchers = append(slices.Clone(v.LabelMatchers), only)
+				}
+				return nil
+			})
+			all = append(all, promrules.NewAlertingRule(s.Name, node, c.For, s.KeepFiringFor, labels.EmptyLabels(), labels.EmptyLabels(),
+				labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler)))
+		}
+	}
+	return all
+}
+
+func operator(c rules.Comparison) string {
+	return map[rules.Comparison]string{rules.Above: ">", rules.AtLeast: ">=", rules.Below: "<", rules.AtMost: "<="}[c]
+}
+
+func limitOf(c *rules.Condition) string {
+	v := c.Threshold
+	if c.MaxWorkers {
+		v = 10
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
 // discard takes the rule manager's results and forgets them.
