@@ -22,10 +22,11 @@ const checkTimeout = 30 * time.Second
 
 func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Check configurations and rule sets",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "check",
+		Short:   "Check configurations and rule sets",
+		Example: "  zeta-scaler check config zeta-scaler.yml\n  zeta-scaler check rules rules/*.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCheckConfig(), newCheckRules())
 	return cmd

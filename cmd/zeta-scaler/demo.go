@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,12 @@ Scenarios: ` + strings.Join(demo.ScenarioNames(), ", ") + ".",
 	listen := cmd.Flags().String("web.listen-address", demoListen, "address to listen on, unless --once")
 	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(demo.ScenarioNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !slices.Contains(demo.ScenarioNames(), o.Scenario) {
+			return usagef("--scenario is %q, expected one of %s", o.Scenario, strings.Join(demo.ScenarioNames(), ", "))
+		}
+		if !(o.Speed > 0 && o.Speed <= demo.MaxSpeed) {
+			return usagef("--speed is %v, expected more than 0 and at most %v", o.Speed, demo.MaxSpeed)
+		}
 		o.Output, o.Writer = demo.Output(*out), cmd.OutOrStdout()
 		if o.Once {
 			return demo.Run(cmd.Context(), o)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -24,7 +23,7 @@ scope, and the sentence that says why.`,
 	table := cmd.Flags().Bool("table", false, "print the decision table")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !*table {
-			return errors.New("nothing to explain: give --table")
+			return usagef("nothing to explain: give --table")
 		}
 		rows := evaluator.Table()
 		if *out == outputJSON {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -10,6 +12,17 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/api"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
+
+// maxEntries is as many as the API gives at once.
+const maxEntries = 1000
+
+func actionNames() string {
+	names := make([]string, len(scaling.Actions()))
+	for i, a := range scaling.Actions() {
+		names[i] = string(a)
+	}
+	return strings.Join(names, ", ")
+}
 
 func newHistory() *cobra.Command {
 	cmd := &cobra.Command{
@@ -21,12 +34,18 @@ func newHistory() *cobra.Command {
 	out := addOutputFlag(cmd)
 	flags := addClientFlags(cmd)
 	scope := cmd.Flags().String("scope", "", "only this scope")
-	action := cmd.Flags().String("action", "", "only this action, such as SCALE_OUT")
-	limit := cmd.Flags().Int("limit", 50, "at most so many entries, 1 to 1000")
+	action := cmd.Flags().String("action", "", "only this action: "+actionNames())
+	limit := cmd.Flags().Int("limit", 50, fmt.Sprintf("at most so many entries, 1 to %d", maxEntries))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		client, err := flags.client()
 		if err != nil {
 			return err
+		}
+		if a := scaling.Action(*action); a != "" && !slices.Contains(scaling.Actions(), a) {
+			return usagef("--action is %q, expected one of %s", a, actionNames())
+		}
+		if *limit < 1 || *limit > maxEntries {
+			return usagef("--limit is %d, expected 1 to %d", *limit, maxEntries)
 		}
 		page, err := client.History(cmd.Context(), api.GetHistoryParams{Scope: *scope, Action: scaling.Action(*action), Limit: *limit})
 		if err != nil {
@@ -34,6 +53,10 @@ func newHistory() *cobra.Command {
 		}
 		if *out == outputJSON {
 			return printJSON(cmd.OutOrStdout(), page)
+		}
+		if len(page.Entries) == 0 {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "No recorded decision matches.")
+			return err
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "TIME\tSCOPE\tWORKERS\tACTION\tROW\tREASON")

@@ -23,6 +23,7 @@ const (
 )
 
 func main() {
+	nameVersion()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -31,6 +32,14 @@ func main() {
 
 // errReported is returned by commands that have printed what is wrong.
 var errReported = errors.New("reported")
+
+// usageError says that a flag or an argument has a value that makes no sense:
+// what cobra does not find by itself.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -46,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitBad
 	}
 	fmt.Fprintf(stderr, "zeta-scaler: %v\n", err)
-	if *began {
+	if _, usage := errors.AsType[usageError](err); *began && !usage {
 		return exitBad
 	}
 	fmt.Fprintln(stderr, "Run with --help for usage.")
@@ -63,15 +72,42 @@ func newRoot() (root *cobra.Command, began *bool) {
 		Long: `zeta-scaler watches Apache SeaTunnel Zeta clusters through Prometheus and
 publishes one explainable recommendation per worker group. It is advisory:
 nothing acts unless a scope is told so by name.`,
+		Example:           "  zeta-scaler demo\n  zeta-scaler serve --prometheus.url=http://localhost:9090\n  zeta-scaler status",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRun:  func(*cobra.Command, []string) { *began = true },
 		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	root.AddCommand(
 		newServe(), newExporter(), newDemo(), newCheck(), newTest(), newRules(),
 		newExplain(), newStatus(), newHistory(), newVersion(),
 	)
+	root.SetHelpCommand(newHelp())
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		// Without it, an unknown shell is answered with help and exit code 0.
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		c.Example = "  zeta-scaler completion bash > /etc/bash_completion.d/zeta-scaler"
+	}
 	return root, began
+}
+
+// newHelp is cobra's help command, which calls an unknown command no error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about any command",
+		Example: "  zeta-scaler help check rules",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			if len(rest) > 0 {
+				return usagef("unknown command %q for %q", rest[0], found.CommandPath())
+			}
+			return found.Help()
+		},
+	}
 }

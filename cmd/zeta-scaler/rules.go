@@ -12,10 +12,11 @@ import (
 
 func newRules() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "rules",
-		Short: "List, show and export the embedded rule sets",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "rules",
+		Short:   "List, show and export the embedded rule sets",
+		Example: "  zeta-scaler rules list\n  zeta-scaler rules show zeta-auto",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newRulesList(), newRulesShow(), newRulesExport())
 	return cmd
@@ -67,7 +68,7 @@ func newRulesShow() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, data, err := rules.Pack(args[0])
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			_, err = cmd.OutOrStdout().Write(data)
 			return err
@@ -87,7 +88,7 @@ validity.`,
 	as := cmd.Flags().String("as", "prometheus", "format: prometheus")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *as != "prometheus" {
-			return fmt.Errorf("--as is %q, expected prometheus", *as)
+			return usagef("--as is %q, expected prometheus", *as)
 		}
 		rs, err := packOrFile(args[0])
 		if err != nil {

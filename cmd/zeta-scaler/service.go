@@ -132,8 +132,12 @@ func (s *service) run(ctx context.Context) (err error) {
 	eg.Go(func() error { return serveHTTP(ctx, s.cfg, handler, s.logger, s.registry) })
 	eg.Go(func() error { return s.reloadOnSignal(ctx) })
 	err = eg.Wait()
-	s.logger.Info("zeta-scaler stops", "err", err)
-	return err
+	if err != nil {
+		s.logger.Error("zeta-scaler stops", "err", err)
+		return err
+	}
+	s.logger.Info("zeta-scaler stops")
+	return nil
 }
 
 func (s *service) handler() (http.Handler, error) {

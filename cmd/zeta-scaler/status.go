@@ -10,6 +10,11 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
+// noScopes is for a service that has nothing to decide about.
+const noScopes = `No scopes yet. One appears when the rule set's workers.current has a sample for
+it, or is listed in the configuration: see the service's log for failing
+queries, and whether its Prometheus has the metrics of zeta-scaler exporter.`
+
 func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
@@ -31,6 +36,10 @@ func newStatus() *cobra.Command {
 		}
 		if *out == outputJSON {
 			return printJSON(cmd.OutOrStdout(), status)
+		}
+		if len(status.Scopes) == 0 {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), noScopes)
+			return err
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "SCOPE\tWORKERS\tACTION\tROW\tSINCE\tREASON")

@@ -28,7 +28,7 @@ decision that is expected at some time. Exit code 1 if a test fails.`,
 		if *run != "" {
 			re, err := regexp.Compile(*run)
 			if err != nil {
-				return fmt.Errorf("--run: %w", err)
+				return usagef("--run: %w", err)
 			}
 			o.Run = re
 		}

@@ -2,10 +2,23 @@ package main
 
 import (
 	"fmt"
+	"runtime/debug"
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 )
+
+// nameVersion takes the version of the module where the build set none: go
+// install knows no flags of ours.
+func nameVersion() {
+	if version.Version != "" {
+		return
+	}
+	version.Version = "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version.Version = info.Main.Version
+	}
+}
 
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
