@@ -79,8 +79,8 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Once {
 		o.Speed = 0
-	} else if !(o.Speed > 0 && o.Speed <= maxSpeed) {
-		return fmt.Errorf("speed is %v, expected more than 0 and at most %v", o.Speed, maxSpeed)
+	} else if !(o.Speed > 0 && o.Speed <= MaxSpeed) {
+		return fmt.Errorf("speed is %v, expected more than 0 and at most %v", o.Speed, MaxSpeed)
 	}
 	if o.Seed == 0 {
 		o.Seed = DefaultSeed
@@ -120,8 +120,8 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// maxSpeed is an hour a second; more would only be a busy loop.
-const maxSpeed = 3600.0
+// MaxSpeed is an hour a second; more would only be a busy loop.
+const MaxSpeed = 3600.0
 
 // Demo is a run that is ready to start.
 type Demo struct {

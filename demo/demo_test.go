@@ -182,7 +182,7 @@ func TestTheStoryBeginsAgainUntilStopped(t *testing.T) {
 	var b bytes.Buffer
 	board := evaluator.NewBoard(1)
 	d, err := New(Options{
-		Scenario: "unsatisfiable", Speed: maxSpeed, Writer: &b,
+		Scenario: "unsatisfiable", Speed: MaxSpeed, Writer: &b,
 		Publishers: []evaluator.Publisher{board, stopper{DefaultStart().Add(time.Hour), cancel}},
 	})
 	require.NoError(t, err)

@@ -86,9 +86,9 @@ type Expr struct {
 
 // Position is a place in a file; Line and Column count from 1, 0 is unknown.
 type Position struct {
-	File   string
-	Line   int
-	Column int
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // Workers are the inputs that count workers. Current and Reporting are always
