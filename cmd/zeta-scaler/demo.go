@@ -41,7 +41,7 @@ Scenarios: ` + strings.Join(demo.ScenarioNames(), ", ") + ".",
 	cmd.Flags().BoolVar(&o.Once, "once", false, "run the scenario to its end as fast as possible, print the decisions, exit")
 	cmd.Flags().BoolVar(&o.Follow, "follow", false, "a simulated operator does what is recommended")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", demo.DefaultSeed, "chance of the simulation; the same seed gives the same run")
-	listen := cmd.Flags().String("web.listen-address", demoListen, "address to listen on, unless --once")
+	address := cmd.Flags().String("web.listen-address", demoListen, "address to listen on, unless --once")
 	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(demo.ScenarioNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !slices.Contains(demo.ScenarioNames(), o.Scenario) {
@@ -54,13 +54,13 @@ Scenarios: ` + strings.Join(demo.ScenarioNames(), ", ") + ".",
 		if o.Once {
 			return demo.Run(cmd.Context(), o)
 		}
-		return serveDemo(cmd, o, *listen)
+		return serveDemo(cmd, o, *address)
 	}
 	return cmd
 }
 
 // serveDemo runs a scenario again and again behind the real API and page.
-func serveDemo(cmd *cobra.Command, o demo.Options, listen string) error {
+func serveDemo(cmd *cobra.Command, o demo.Options, address string) error {
 	logger, _, err := newLogger(cmd.ErrOrStderr(), config.Log{Level: "info", Format: "logfmt"})
 	if err != nil {
 		return err
@@ -89,10 +89,14 @@ func serveDemo(cmd *cobra.Command, o demo.Options, listen string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "page: http://%s/   API: http://%s/autoscaler/status   metrics: http://%s/metrics\n", listen, listen, listen)
-	cfg := &config.Config{Web: config.Web{ListenAddress: listen, OpenReads: true}}
+	server, err := listen(cmd.Context(), config.Web{ListenAddress: address, OpenReads: true}, logger)
+	if err != nil {
+		return err
+	}
+	base := "http://" + server.Addr().String()
+	fmt.Fprintf(cmd.ErrOrStderr(), "page: %s/   API: %s/autoscaler/status   metrics: %s/metrics\n", base, base, base)
 	eg, ctx := errgroup.WithContext(cmd.Context())
-	eg.Go(func() error { return serveHTTP(ctx, cfg, handler, logger, reg) })
+	eg.Go(func() error { return server.Serve(ctx, handler) })
 	eg.Go(func() error { return ignoreCancel(ctx, d.Run(ctx)) })
 	return eg.Wait()
 }

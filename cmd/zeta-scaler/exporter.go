@@ -49,8 +49,12 @@ func runExporter(ctx context.Context, cmd *cobra.Command, cfg *config.Config) er
 		return err
 	}
 	defer exporter.Close()
+	server, err := listen(ctx, cfg.Web, logger)
+	if err != nil {
+		return err
+	}
 	logger.Info("exporter starts", "clusters", len(cfg.Clusters), "config_file", flagFile(cmd))
-	return serveHTTP(ctx, cfg, exporter.Handler(), logger, reg)
+	return server.Serve(ctx, exporter.Handler())
 }
 
 // newRegistry is a registry with what every Go process exports.

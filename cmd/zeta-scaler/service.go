@@ -29,6 +29,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/file"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
+	"github.com/zeta-scaler/zeta-scaler/web"
 )
 
 // service is one running `serve`.
@@ -44,6 +45,7 @@ type service struct {
 	board    *evaluator.Board
 	loop     *evaluator.Loop
 	events   *events.Dispatcher
+	server   *web.Server
 
 	// mu lets one reload at a time look at cfg, the configuration that runs.
 	mu  sync.Mutex
@@ -81,6 +83,9 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	s.lead = lead
+	if s.server, err = listen(ctx, s.cfg.Web, s.logger); err != nil {
+		return err
+	}
 	if s.samples, err = openSamples(s.cfg, s.logger); err != nil {
 		return err
 	}
@@ -129,7 +134,7 @@ func (s *service) run(ctx context.Context) (err error) {
 	eg.Go(func() error { return s.samples.run(ctx) })
 	eg.Go(func() error { return s.events.Run(ctx) })
 	eg.Go(func() error { return s.loop.Run(ctx, s.cfg.EvaluatorConfig()) })
-	eg.Go(func() error { return serveHTTP(ctx, s.cfg, handler, s.logger, s.registry) })
+	eg.Go(func() error { return s.server.Serve(ctx, handler) })
 	eg.Go(func() error { return s.reloadOnSignal(ctx) })
 	err = eg.Wait()
 	if err != nil {

@@ -1,0 +1,211 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Limits of every server. They are far above what people and Prometheus need.
+const (
+	maxBody        = 1 << 20
+	maxHeader      = 64 << 10
+	maxConnections = 512
+
+	headerTimeout = 10 * time.Second
+	readTimeout   = 30 * time.Second
+	writeTimeout  = 2 * time.Minute
+	idleTimeout   = 2 * time.Minute
+	stopTimeout   = 5 * time.Second
+)
+
+// reloadPath is the one changing call that a flag can open on loopback.
+const reloadPath = "/-/reload"
+
+// Options say how a handler is served.
+type Options struct {
+	// ListenAddress is host:port; port 0 takes a free one.
+	ListenAddress string
+	// ConfigFile has TLS and basic_auth_users; empty for neither.
+	ConfigFile string
+	// BearerTokensFile has one token per line and is read again at each use;
+	// empty for none.
+	BearerTokensFile string
+	// OpenReads lets requests that change nothing pass without a credential.
+	OpenReads bool
+	// EnableLifecycle lets POST /-/reload pass without one, provided that the
+	// listener is on a loopback address.
+	EnableLifecycle bool
+	Logger          *slog.Logger
+}
+
+// Server serves one handler.
+type Server struct {
+	o        Options
+	file     *fileConfig
+	auth     *authenticator
+	listener net.Listener
+}
+
+// Listen reads the files, checks that the options make sense together and
+// opens the listener, so that a wrong one is known before anything else runs.
+func Listen(ctx context.Context, o Options) (*Server, error) {
+	file, err := readFile(o.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := newAuthenticator(file.Users, o.BearerTokensFile)
+	if err != nil {
+		return nil, err
+	}
+	if !o.OpenReads && !auth.possible() {
+		return nil, errors.New("web.open_reads is false, but there is no credential to read with: give basic_auth_users in web.config_file, or web.bearer_tokens_file")
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", o.ListenAddress)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", o.ListenAddress, err)
+	}
+	if o.EnableLifecycle && !loopback(l.Addr()) {
+		return nil, errors.Join(
+			fmt.Errorf("web.enable-lifecycle opens /-/reload without a credential and is only allowed on a loopback address, not on %s", l.Addr()),
+			l.Close())
+	}
+	return &Server{o: o, file: file, auth: auth, listener: netutil.LimitListener(l, maxConnections)}, nil
+}
+
+func loopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// Addr is the address that was opened.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve answers until ctx ends, then lets running requests finish for some
+// seconds.
+func (s *Server) Serve(ctx context.Context, h http.Handler) error {
+	srv := &http.Server{
+		Handler:           s.Protect(h),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
+		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.serve(srv) }()
+	s.o.Logger.Info("listening", "address", s.Addr().String(), "tls", s.file.TLS != nil)
+	select {
+	case err := <-done:
+		return fmt.Errorf("serving on %s: %w", s.Addr(), err)
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if err := srv.Shutdown(stop); err != nil {
+		// Requests that are still running then are cut off.
+		return errors.Join(ignoreDeadline(err), srv.Close())
+	}
+	return nil
+}
+
+func ignoreDeadline(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) serve(srv *http.Server) error {
+	if s.file.TLS == nil {
+		return srv.Serve(s.listener)
+	}
+	srv.TLSConfig = s.file.TLS.server()
+	if h2 := s.file.HTTP.HTTP2; h2 != nil && !*h2 {
+		var p http.Protocols
+		p.SetHTTP1(true)
+		srv.Protocols = &p
+	}
+	return srv.ServeTLS(s.listener, "", "")
+}
+
+// Protect puts the checks in front of a handler.
+func (s *Server) Protect(h http.Handler) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		problem(w, http.StatusForbidden, "a page of another origin may not change anything here")
+	}))
+	checked := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status, detail := s.refuse(r); status != 0 {
+			if status == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", `Basic realm="zeta-scaler", charset="UTF-8"`)
+			}
+			problem(w, status, detail)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		h.ServeHTTP(w, r)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.recover(w, r)
+		for name, value := range s.file.HTTP.Headers {
+			w.Header().Set(name, value)
+		}
+		checked.ServeHTTP(w, r)
+	})
+}
+
+// refuse decides whether a request may pass; a status of 0 lets it.
+func (s *Server) refuse(r *http.Request) (status int, detail string) {
+	changing := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+	switch {
+	case r.URL.Path == "/-/healthy" || r.URL.Path == "/-/ready":
+		return 0, "" // probes have no credential, and there is nothing to learn
+	case !changing && s.o.OpenReads:
+		return 0, ""
+	case s.o.EnableLifecycle && r.URL.Path == reloadPath:
+		return 0, ""
+	case !s.auth.possible():
+		return http.StatusForbidden, "this call needs a credential, and none is configured: give basic_auth_users in web.config_file, or web.bearer_tokens_file"
+	}
+	ok, err := s.auth.knows(r)
+	switch {
+	case err != nil:
+		s.o.Logger.Error("credentials cannot be checked", "err", err)
+		return http.StatusInternalServerError, "credentials cannot be checked; the log says why"
+	case !ok:
+		return http.StatusUnauthorized, "a valid credential is needed: basic or bearer"
+	}
+	return 0, ""
+}
+
+// recover turns a panic of a handler into a 500 and a line in the log.
+func (s *Server) recover(w http.ResponseWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(v)
+	}
+	s.o.Logger.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	problem(w, http.StatusInternalServerError, "internal error; the log says more")
+}
+
+// problem writes an error as RFC 9457 has it, like the API's own.
+func problem(w http.ResponseWriter, status int, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
+		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail,
+	})
+}

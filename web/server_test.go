@@ -1,0 +1,276 @@
+package web
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/bcrypt"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func listen(t *testing.T, o Options) *Server {
+	t.Helper()
+	o.ListenAddress, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	s, err := Listen(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.listener.Close() }) // Serve may have closed it
+	return s
+}
+
+func users(t *testing.T) string {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	require.NoError(t, err)
+	return write(t, "web.yml", fmt.Sprintf("basic_auth_users:\n  ann: %s\n", hash))
+}
+
+// echo answers with what it was sent.
+var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "%s %s %d", r.Method, r.URL.Path, len(b))
+})
+
+func TestWhoMayDoWhat(t *testing.T) {
+	file, tokens := users(t), write(t, "tokens", "# on call\nt0ken\nother\n")
+	basic := func(r *http.Request) { r.SetBasicAuth("ann", "secret") }
+	bearer := func(token string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+	}
+	none := func(*http.Request) {}
+	for _, tc := range []struct {
+		name         string
+		o            Options
+		method, path string
+		credential   func(*http.Request)
+		want         int
+	}{
+		{"reads are open", Options{OpenReads: true}, "GET", "/autoscaler/status", none, 200},
+		{"HEAD is a read", Options{OpenReads: true}, "HEAD", "/autoscaler/status", none, 200},
+		{"changes need a credential that can be given", Options{OpenReads: true}, "POST", "/-/reload", none, 403},
+		{"an unknown method changes", Options{OpenReads: true}, "PURGE", "/", none, 403},
+		{"reload on loopback by flag", Options{OpenReads: true, EnableLifecycle: true}, "POST", "/-/reload", none, 200},
+		{"the flag opens nothing else", Options{OpenReads: true, EnableLifecycle: true}, "POST", "/autoscaler/pause", none, 403},
+		{"basic", Options{OpenReads: true, ConfigFile: file}, "POST", "/-/reload", basic, 200},
+		{"wrong password", Options{OpenReads: true, ConfigFile: file}, "POST", "/-/reload", func(r *http.Request) { r.SetBasicAuth("ann", "guess") }, 401},
+		{"unknown user", Options{OpenReads: true, ConfigFile: file}, "POST", "/-/reload", func(r *http.Request) { r.SetBasicAuth("bob", "secret") }, 401},
+		{"no credential", Options{OpenReads: true, ConfigFile: file}, "POST", "/-/reload", none, 401},
+		{"closed reads", Options{ConfigFile: file}, "GET", "/autoscaler/status", none, 401},
+		{"closed reads with credential", Options{ConfigFile: file}, "GET", "/autoscaler/status", basic, 200},
+		{"probes are always open", Options{ConfigFile: file}, "GET", "/-/ready", none, 200},
+		{"bearer", Options{BearerTokensFile: tokens}, "PUT", "/autoscaler/config", bearer("t0ken"), 200},
+		{"second token", Options{BearerTokensFile: tokens}, "PUT", "/autoscaler/config", bearer("other"), 200},
+		{"a comment is no token", Options{BearerTokensFile: tokens}, "PUT", "/autoscaler/config", bearer("# on call"), 401},
+		{"wrong token", Options{BearerTokensFile: tokens}, "PUT", "/autoscaler/config", bearer("x"), 401},
+		{"empty token", Options{BearerTokensFile: tokens}, "PUT", "/autoscaler/config", bearer(""), 401},
+		{"basic does not do for bearer", Options{BearerTokensFile: tokens}, "PUT", "/autoscaler/config", basic, 401},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := listen(t, tc.o)
+			r := httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil)
+			tc.credential(r)
+			for range 2 { // the second time from memory
+				w := httptest.NewRecorder()
+				s.Protect(echo).ServeHTTP(w, r)
+				require.Equal(t, tc.want, w.Code, w.Body)
+				if tc.want >= 400 {
+					require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+				}
+				require.Equal(t, tc.want == 401, w.Header().Get("WWW-Authenticate") != "")
+			}
+		})
+	}
+}
+
+func TestRotatedTokensCountAtOnce(t *testing.T) {
+	tokens := write(t, "tokens", "old\n")
+	s := listen(t, Options{BearerTokensFile: tokens})
+	status := func(token string) int {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		s.Protect(echo).ServeHTTP(w, r)
+		return w.Code
+	}
+	require.Equal(t, 200, status("old"))
+	require.NoError(t, os.WriteFile(tokens, []byte("new\n"), 0o600))
+	require.Equal(t, 401, status("old"))
+	require.Equal(t, 200, status("new"))
+	require.NoError(t, os.Remove(tokens))
+	require.Equal(t, 500, status("new"), "a file that cannot be read lets nobody in")
+}
+
+func TestOtherOriginsChangeNothing(t *testing.T) {
+	s := listen(t, Options{OpenReads: true, ConfigFile: users(t)})
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://scaler.example/-/reload", nil)
+	r.SetBasicAuth("ann", "secret")
+	r.Header.Set("Origin", "https://evil.example")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	w := httptest.NewRecorder()
+	s.Protect(echo).ServeHTTP(w, r)
+	require.Equal(t, http.StatusForbidden, w.Code)
+	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+}
+
+func TestBodiesAreCapped(t *testing.T) {
+	s := listen(t, Options{OpenReads: true, ConfigFile: users(t)})
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(strings.Repeat("x", maxBody+1)))
+	r.SetBasicAuth("ann", "secret")
+	w := httptest.NewRecorder()
+	s.Protect(echo).ServeHTTP(w, r)
+	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
+}
+
+func TestPanicsAreCaught(t *testing.T) {
+	s := listen(t, Options{OpenReads: true})
+	w := httptest.NewRecorder()
+	s.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })).
+		ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.NotContains(t, w.Body.String(), "oh")
+}
+
+func TestListenErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"missing file", Options{OpenReads: true, ConfigFile: "nothing.yml"}, "reading the web configuration"},
+		{"unknown key", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server: {}\n")}, "field tls_server not found"},
+		{"a password instead of a hash", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "basic_auth_users: {ann: hunter2}\n")}, `the value of user "ann" is not a bcrypt hash`},
+		{"key without certificate", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server_config: {key_file: k}\n")}, "cert_file and key_file are both needed"},
+		{"old TLS", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server_config: {min_version: TLS10}\n")}, "expected TLS12 or TLS13"},
+		{"no tokens", Options{OpenReads: true, BearerTokensFile: write(t, "t", "\n# none\n")}, "has no token"},
+		{"closed reads for nobody", Options{}, "there is no credential to read with"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.o.ListenAddress, tc.o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+			_, err := Listen(t.Context(), tc.o)
+			require.ErrorContains(t, err, tc.want)
+			require.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+	_, err := Listen(t.Context(), Options{ListenAddress: "0.0.0.0:0", OpenReads: true, EnableLifecycle: true, Logger: slog.New(slog.DiscardHandler)})
+	require.ErrorContains(t, err, "only allowed on a loopback address")
+	taken := listen(t, Options{OpenReads: true})
+	_, err = Listen(t.Context(), Options{ListenAddress: taken.Addr().String(), OpenReads: true, Logger: slog.New(slog.DiscardHandler)})
+	require.ErrorContains(t, err, "address already in use")
+}
+
+// certificate writes a self-signed certificate with the given serial number.
+func certificate(t *testing.T, dir string, serial int64) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "scaler"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
+	require.NoError(t, err)
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	require.NoError(t, err)
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "EC PRIVATE KEY", Bytes: keyDER},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+}
+
+func TestTLSWithRotatedCertificate(t *testing.T) {
+	dir := t.TempDir()
+	certificate(t, dir, 1)
+	config := filepath.Join(dir, "web.yml")
+	require.NoError(t, os.WriteFile(config, []byte("tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nhttp_server_config: {headers: {X-Frame-Options: deny}}\n"), 0o600))
+	s := listen(t, Options{OpenReads: true, ConfigFile: config})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, echo) }()
+	serial := func() int64 {
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.Addr().String()+"/x", nil)
+		require.NoError(t, err)
+		res, err := c.Do(req)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, res.Body.Close()) }()
+		require.Equal(t, "deny", res.Header.Get("X-Frame-Options"))
+		return res.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
+	require.Equal(t, int64(1), serial())
+	certificate(t, dir, 2)
+	require.Equal(t, int64(2), serial(), "a rotated certificate counts without a restart")
+	stop()
+	require.NoError(t, <-done)
+}
+
+func TestStopLetsRequestsFinish(t *testing.T) {
+	s := listen(t, Options{OpenReads: true})
+	ctx, stop := context.WithCancel(t.Context())
+	began, finish, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- s.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(began)
+			<-finish
+			_, _ = io.WriteString(w, "done")
+		}))
+	}()
+	body := make(chan string, 1)
+	go func() {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr().String(), nil)
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		defer func() { _ = res.Body.Close() }()
+		b, _ := io.ReadAll(res.Body)
+		body <- string(b)
+	}()
+	<-began
+	stop()
+	close(finish)
+	require.Equal(t, "done", <-body)
+	require.NoError(t, <-done)
+}
+
+func TestVerdictsAreBounded(t *testing.T) {
+	a, err := newAuthenticator(map[string]string{"ann": "$2a$04$invalidinvalidinvalidinvalidinvalidinvalidinvalidinvali"}, "")
+	require.NoError(t, err)
+	for i := range 2 * maxVerdicts {
+		require.False(t, a.knowsUser("ann", fmt.Sprint(i)))
+	}
+	require.LessOrEqual(t, len(a.verdicts), maxVerdicts)
+}
