@@ -140,6 +140,16 @@ each expression give, how long does it take, and is the retention long enough.`,
 		Example: "  zeta-scaler check rules --strict rules/*.yaml\n  zeta-scaler check rules --prometheus.url http://localhost:9090 rules.yaml",
 	}
 	url := cmd.Flags().String("prometheus.url", "", "ask this server about the expressions")
+	var q *serverQuerier
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		if *url == "" {
+			return nil
+		}
+		if q, err = newServerQuerier(*url); err != nil {
+			return usagef("--prometheus.url: %w", err)
+		}
+		return nil
+	}
 	checker(cmd, func(ctx context.Context, file string) verdict {
 		rs, err := rules.ParseFile(file)
 		if err != nil {
@@ -149,12 +159,8 @@ each expression give, how long does it take, and is the retention long enough.`,
 			File: file, OK: true, Diagnostics: append([]rules.Diagnostic{}, rs.Warnings...),
 			Summary: fmt.Sprintf("%s %s, %d signals, %s", rs.Name, rs.Version, len(rs.Signals), rs.Digest),
 		}
-		if *url == "" {
+		if q == nil {
 			return v
-		}
-		q, err := newServerQuerier(*url)
-		if err != nil {
-			return failed(file, err)
 		}
 		v.Diagnostics = append(v.Diagnostics, rules.CheckServer(ctx, rs, q, rules.ServerOptions{})...)
 		for _, d := range v.Diagnostics {
@@ -178,7 +184,7 @@ func newServerQuerier(url string) (*serverQuerier, error) {
 	}
 	client, err := api.NewClient(api.Config{Address: url})
 	if err != nil {
-		return nil, fmt.Errorf("prometheus.url: %w", err)
+		return nil, err
 	}
 	return &serverQuerier{remote: remote, api: promv1.NewAPI(client)}, nil
 }

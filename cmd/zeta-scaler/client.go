@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 
@@ -25,6 +26,9 @@ func addClientFlags(cmd *cobra.Command) *clientFlags {
 }
 
 func (f *clientFlags) client() (*api.Client, error) {
+	if u, err := url.Parse(f.server); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, usagef("--server is %q, expected a URL such as %s", f.server, defaultServer)
+	}
 	c := &api.Client{BaseURL: f.server}
 	if f.tokenFile != "" {
 		b, err := os.ReadFile(f.tokenFile)

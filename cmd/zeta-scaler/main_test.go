@@ -1,0 +1,88 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+
+// TestMain lets the test binary be the command itself, for the scripts and for
+// the tests that start a service.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"zeta-scaler": main})
+}
+
+// TestScripts runs testdata/script/*.txt: a command line, the files that it
+// reads and the output that is expected, in one place.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			require.NoError(t, checkEnvironment(env.Vars))
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "root" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return os.Geteuid() == 0, nil // who may write everywhere
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": codeCmd},
+	})
+}
+
+// checkEnvironment refuses variables that would configure the programs under
+// test behind a script's back.
+func checkEnvironment(vars []string) error {
+	for _, v := range vars {
+		if regexp.MustCompile(`^ZETA_SCALER__`).MatchString(v) {
+			return os.ErrInvalid
+		}
+	}
+	return nil
+}
+
+// codeCmd is "code N PROGRAM ARGS…": like exec, but the exit code is given, and
+// the output must be fit for people.
+func codeCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N program [args...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := err.(*exec.ExitError)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, expected %d", got, want)
+	}
+	for _, stream := range []string{"stdout", "stderr"} {
+		if leak := internals.FindString(ts.ReadFile(stream)); leak != "" {
+			ts.Fatalf("%s has %q, which is for programmers", stream, leak)
+		}
+	}
+}
+
+// internals is what no output may have: traces of the program's inside, and
+// slips of fmt.
+var internals = regexp.MustCompile(
+	`panic:|goroutine \d|runtime error|\.go:\d+ \+0x|0x[0-9a-f]{6,}|%!\w?\(|&\{|<nil>|\(nil\)|\bmap\[|` +
+		`\*(config|rules|evaluator|scaling|api|state|source|zeta|demo|url|errors|fmt|os|net|yaml)\.\w+|` +
+		`\b(reflect|interface \{\}|main\.[a-z]\w+)\b|cannot unmarshal|into Go `)
