@@ -85,6 +85,12 @@ func rangeUses(e parser.Expr) []rangeUse {
 // counterFunctions treat every fall of a series as a restart of a counter.
 func counterFunctions() []string { return []string{"rate", "increase", "irate"} }
 
+// twoSampleFunctions give nothing for a series with fewer than two samples in
+// the range.
+func twoSampleFunctions() []string {
+	return append(counterFunctions(), "delta", "idelta", "deriv", "predict_linear")
+}
+
 // lintGaugeRate: a gauge that falls looks like a counter that restarted.
 func lintGaugeRate(rs *RuleSet, report reporter) {
 	all := knownSeries()
@@ -107,10 +113,9 @@ func lintGaugeRate(rs *RuleSet, report reporter) {
 // How often a server scrapes is not in the file; as a rule not more rarely than
 // the set is evaluated.
 func lintShortRange(rs *RuleSet, report reporter) {
-	needTwo := append(counterFunctions(), "delta", "idelta", "deriv", "changes", "resets", "predict_linear")
 	for _, in := range rs.inputs() {
 		for _, u := range rangeUses(in.expr.Node) {
-			if u.matrix.RangeExpr != nil || u.matrix.Range >= 2*rs.Interval || !slices.Contains(needTwo, u.function) {
+			if u.matrix.RangeExpr != nil || u.matrix.Range >= 2*rs.Interval || !slices.Contains(twoSampleFunctions(), u.function) {
 				continue
 			}
 			report(in.expr.within(u.matrix), fmt.Sprintf(

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/rules"
+)
+
+// Limits on what is read at all.
+const (
+	maxFileBytes = 4 << 20
+	maxDepth     = 40
+)
+
+// readFile returns the file's content; nil if it need not exist and does not.
+func readFile(path string, required bool) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !required {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the configuration: %w", err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	return content, nil
+}
+
+// fileLeaves decodes the configuration file.
+func (r *report) fileLeaves(dir string) []leaf {
+	d := &decoder{report: r, origin: FromFile, name: r.file, dir: dir}
+	n := d.root()
+	if n == nil {
+		return nil
+	}
+	return d.section(n, reflect.TypeFor[Config](), "", nil)
+}
+
+// root parses the file and returns the root of its only document, or nil if
+// there is none or it is wrong.
+func (d *decoder) root() *yaml.Node {
+	start := &yaml.Node{Line: 1, Column: 1}
+	switch {
+	case len(d.content) > maxFileBytes:
+		d.content = nil
+		d.failf(start, rules.CheckTooLarge, "", "the file is larger than %d bytes", maxFileBytes)
+		return nil
+	case !utf8.Valid(d.content):
+		d.content = nil
+		d.failf(start, rules.CheckYAML, "save the file as UTF-8", "the file is not UTF-8 text")
+		return nil
+	}
+	docs, err := documents(d.content)
+	switch {
+	case err != nil:
+		d.syntax(err)
+		return nil
+	case len(docs) == 0 || len(docs[0].Content) == 0:
+		return nil // nothing but comments: everything is a default
+	case len(docs) > 1:
+		d.failf(docs[1], rules.CheckDocuments, "remove the line ---", "a second YAML document, expected one")
+		return nil
+	}
+	before := len(d.errs)
+	d.refuseAliases(docs[0].Content[0], 0)
+	if len(d.errs) > before {
+		return nil
+	}
+	return docs[0].Content[0]
+}
+
+// documents parses up to two documents. The YAML library panics on input that
+// it did not foresee; that is an error like any other.
+func documents(data []byte) (docs []*yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	for len(docs) < 2 {
+		doc := &yaml.Node{}
+		if err := dec.Decode(doc); errors.Is(err, io.EOF) {
+			return docs, nil
+		} else if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// yamlError finds the place in an error of the YAML library.
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
+
+func (d *decoder) syntax(err error) {
+	n, message := &yaml.Node{Line: 1, Column: 1}, err.Error()
+	if m := yamlError.FindStringSubmatch(message); m != nil {
+		message = m[2]
+		if line, err := strconv.Atoi(m[1]); err == nil && line > 0 {
+			n.Line = line
+		}
+	}
+	if lines := strings.Split(string(d.content), "\n"); n.Line <= len(lines) {
+		line := lines[n.Line-1]
+		n.Column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
+	}
+	hint := ""
+	if strings.Contains(message, "cannot start any token") || strings.Contains(message, "mapping values") {
+		hint = "quote the value, and indent with spaces"
+	}
+	d.failf(n, rules.CheckYAML, hint, "not YAML: %s", message)
+}
+
+// refuseAliases refuses anchors, aliases and merge keys: what they stand for
+// has no place of its own to point at. So are trees too deep to be meant.
+func (d *decoder) refuseAliases(n *yaml.Node, depth int) {
+	const hint = "write the value out"
+	switch {
+	case depth > maxDepth:
+		d.failf(n, rules.CheckTooLarge, "", "nested more than %d levels deep", maxDepth)
+		return
+	case n.Kind == yaml.AliasNode:
+		d.failf(n, rules.CheckAlias, hint, "YAML alias *%s, which is not allowed here", n.Value)
+		return
+	case n.Anchor != "":
+		d.failf(n, rules.CheckAlias, hint, "YAML anchor &%s, which is not allowed here", n.Anchor)
+	}
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && c.ShortTag() == "!!merge" {
+			d.failf(c, rules.CheckAlias, hint, "YAML merge key <<, which is not allowed here")
+			continue
+		}
+		d.refuseAliases(c, depth+1)
+	}
+}
+
+// folder is what relative paths of a file are relative to.
+func folder(file string) string { return filepath.Dir(file) }

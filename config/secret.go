@@ -1,0 +1,138 @@
+package config
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	promconfig "github.com/prometheus/common/config"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/rules"
+)
+
+// httpConfig is the key below which http_config's secrets are.
+const httpConfig = "http_config"
+
+// masked stands for a secret wherever values are shown.
+const masked = "<secret>"
+
+// secretName matches the names of headers and parameters that hold secrets.
+var secretName = regexp.MustCompile(`(?i)auth|cookie|token|secret|passw|credential|api[-_]?key|access[-_]?key`)
+
+// secretPath reports whether values below a path are kept out of messages.
+func secretPath(path string) bool {
+	for _, s := range []string{httpConfig, ".headers", ".query_params", "scrape_configs"} {
+		if strings.Contains(path, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// secret decodes a secret, which comes from the environment alone: a file is
+// copied, committed and shown to people.
+func (d *decoder) secret(n *yaml.Node, path string) (promconfig.Secret, bool) {
+	if d.origin == FromFile {
+		d.refuseSecret(n, path)
+		return "", false
+	}
+	s, ok := d.text(n, path)
+	return promconfig.Secret(s), ok
+}
+
+func (d *decoder) refuseSecret(n *yaml.Node, path string) {
+	d.failf(n, CheckSecret, secretHint(path), "%s is a secret, which the configuration file may not hold", path)
+}
+
+// secretHint names the key that takes the secret from a file, and the variable
+// where there is one.
+func secretHint(path string) string {
+	i := strings.LastIndexAny(path, ".")
+	name := path[i+1:]
+	switch {
+	case strings.Contains(path, ".secrets["):
+		return "write it into a file and name that in files"
+	case strings.Contains(path, "["):
+		return "write it into a file and name that in " + name + "_file"
+	}
+	return "write it into a file and name that in " + name + "_file, or set " + variable(path)
+}
+
+// secretEntry refuses headers and parameters whose names say that they are
+// secrets.
+func (d *decoder) secretEntry(key *yaml.Node, path string) bool {
+	if d.origin != FromFile || !secretName.MatchString(key.Value) {
+		return false
+	}
+	hint := "set " + variable(join(path, key.Value))
+	switch {
+	case strings.HasSuffix(path, ".headers"):
+		hint = "write it into a file and name that in http_config.http_headers." + key.Value + ".files, or " + hint
+	case !strings.HasSuffix(path, ".query_params"):
+		return false
+	}
+	d.failf(key, CheckSecret, hint, "%s is a secret by its name, which the configuration file may not hold", join(path, key.Value))
+	return true
+}
+
+// proxyURL decodes the address of a proxy, which may have a password in it.
+func (d *decoder) proxyURL(n *yaml.Node, path string) (promconfig.URL, bool) {
+	s, ok := d.text(n, path)
+	if !ok {
+		return promconfig.URL{}, false
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		d.failf(n, rules.CheckValue, "begin with http://, https:// or socks5://", "%s is not the URL of a proxy", path)
+		return promconfig.URL{}, false
+	}
+	if _, has := u.User.Password(); has && d.origin == FromFile {
+		hint := "a proxy that needs a password cannot be used here"
+		if !strings.Contains(path, "[") {
+			hint = "set " + variable(path)
+		}
+		d.failf(n, CheckSecret, hint, "%s has a password in it, which the configuration file may not hold", path)
+		return promconfig.URL{}, false
+	}
+	return promconfig.URL{URL: u}, true
+}
+
+// inlineSecrets are the keys of Prometheus' configuration that hold a secret.
+var inlineSecrets = []string{
+	"password", "credentials", "bearer_token", "client_secret", "client_certificate_key", "secrets",
+	"secret_key", "key",
+}
+
+// refuseSecrets looks for secrets in YAML that others read.
+func (d *decoder) refuseSecrets(n *yaml.Node) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && slices.Contains(inlineSecrets, c.Value) {
+			d.failf(c, CheckSecret, "write it into a file and use the key that ends in _file",
+				"%s is a secret, which the configuration file may not hold", c.Value)
+		}
+		d.refuseSecrets(c)
+	}
+}
+
+// checkHeaders refuses headers that the client sets itself.
+func (r *report) checkHeaders(headers map[string]string, path string) {
+	for name, value := range headers {
+		p := join(path, name)
+		switch {
+		case http.CanonicalHeaderKey(name) != name && strings.ContainsAny(name, " \t:()<>@,;\\\"/[]?={}"):
+			r.fail(p, rules.CheckValue, "", "%s is not the name of a header", p)
+		case reserved(name):
+			r.fail(p, rules.CheckValue, "http_config has credentials", "%s is a header that the client sets itself", p)
+		case strings.ContainsAny(value, "\r\n\x00"):
+			r.fail(p, rules.CheckValue, "", "%s has a line break in it", p)
+		}
+	}
+}
+
+func reserved(name string) bool {
+	_, ok := promconfig.ReservedHeaders[http.CanonicalHeaderKey(name)]
+	return ok
+}

@@ -1,0 +1,64 @@
+package rules
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBadFiles reads every testdata/CHECK[--variant].bad.yaml: good.yaml with
+// one fault, which that check and no other finds.
+func TestBadFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.bad.yaml")
+	require.NoError(t, err)
+	covered := map[string]bool{}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".bad.yaml")
+		check, _, _ := strings.Cut(name, "--")
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			ds := findings(t, filepath.Base(file), data)
+			for _, d := range ds {
+				require.Equal(t, check, d.Check, Render(ds))
+			}
+			require.NotEmpty(t, ds)
+			golden(t, name+".bad.txt", []byte(Render(ds)))
+		})
+		covered[check] = true
+	}
+	for _, c := range Checks() {
+		if !strings.HasPrefix(c.Name, "server-") {
+			require.True(t, covered[c.Name], "no testdata/%s.bad.yaml", c.Name)
+		}
+	}
+}
+
+// findings are the errors of a file, or its warnings if it has none.
+func findings(t *testing.T, name string, data []byte) []Diagnostic {
+	t.Helper()
+	rs, err := Parse(name, data)
+	if err == nil {
+		for _, d := range rs.Warnings {
+			require.Equal(t, SeverityWarning, d.Severity)
+		}
+		return rs.Warnings
+	}
+	require.Nil(t, rs, "nothing of a bad file is used")
+	var list *ErrorList
+	require.True(t, errors.As(err, &list))
+	for _, d := range list.Diagnostics {
+		require.Equal(t, SeverityError, d.Severity)
+	}
+	return list.Diagnostics
+}
+
+func TestGoodFile(t *testing.T) {
+	rs, err := ParseFile("testdata/good.yaml")
+	require.NoError(t, err)
+	require.Empty(t, rs.Warnings, Render(rs.Warnings))
+}
