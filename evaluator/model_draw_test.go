@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -57,7 +58,7 @@ func drawSignal(d dice, name string, c scaling.Class) rules.Signal {
 		s.Absent = rules.AbsentZero
 	}
 	if d.roll(name+" ranged", 3) == 2 {
-		s.Range = &[2]float64{0, 5}
+		s.Range = &[2]float64{float64(d.roll(name+" from", 2)), 5}
 	}
 	// Most signals are bad when they are high; free memory is not.
 	inverse := d.roll(name+" inverse", 5) == 4
@@ -119,17 +120,32 @@ func drawModelRules(d dice) *rules.RuleSet {
 			rs.Signals = append(rs.Signals, s)
 		}
 	}
+	drawDemand(d, rs)
 	drawGuards(d, rs)
-	if demand := d.roll("demand", 3); demand < 2 {
-		i := d.roll("demand is", len(rs.Signals))
-		rs.Signals[i].Demand = rs.Signals[i].Class == scaling.Blocking
-	}
 	// A rule set is in no order of classes.
 	for i := len(rs.Signals) - 1; i > 0; i-- {
 		j := i - d.roll("order", i+1)
 		rs.Signals[i], rs.Signals[j] = rs.Signals[j], rs.Signals[i]
 	}
 	return rs
+}
+
+// drawDemand marks a signal as the demand, most often a blocking one, or none.
+// The STIP's is mere evidence, without a condition of its own.
+func drawDemand(d dice, rs *rules.RuleSet) {
+	if d.roll("demand", 4) == 3 {
+		return
+	}
+	candidates := len(rs.Signals)
+	if d.roll("demand of any class", 6) < 5 {
+		candidates = slices.IndexFunc(rs.Signals, func(s rules.Signal) bool { return s.Class != scaling.Blocking })
+	}
+	i := candidates - 1 - d.roll("demand is", candidates)
+	s := &rs.Signals[i]
+	s.Demand = true
+	if i > 0 && s.Class != scaling.Guard && d.roll("demand is evidence", 2) == 1 {
+		s.Out, s.In, s.Required = nil, nil, false
+	}
 }
 
 // drawGuards gives the guards what they hold, and the word max_workers.
@@ -197,7 +213,7 @@ func drawWorld(dice dice, rs *rules.RuleSet, n int) *world {
 		}
 	}
 	nan, inf := math.NaN(), math.Inf(1)
-	size := pick(d, "size", 4.0, 4, 4, 4, 2, 7, 0)
+	size := pick(d, "size", 4.0, 4, 4, 4, 2, 7, 0, 0)
 	fill("current", size, size+1, max(0, size-1), 8, 0, gone, 2.5, -1, nan)
 	fill("reporting", size, size+1, max(0, size-1), 1, 8, gone, 2.5, -1, inf)
 	fill("mode", pick(d, "usual mode", 0.0, 0, 0, 0, 1, 0.5), 0, 1, 0.5, 0.25, gone, 2, -1, nan)
@@ -217,7 +233,7 @@ func drawWorld(dice dice, rs *rules.RuleSet, n int) *world {
 		// The scope exists from the first tick on.
 		w.ticks[0].raw["current"] = nan
 	}
-	drawLimits(d, w)
+	drawLimits(d, w, size)
 	return w
 }
 
@@ -240,8 +256,12 @@ func drawCourse(d drawer, fill func(string, ...float64), s *rules.Signal, mood i
 	fill(s.Name, v, 0, 1, 2, 3, 3.5, 4, 9, gone, math.NaN(), math.Inf(1), math.Inf(-1), -1)
 }
 
-func drawLimits(d drawer, w *world) {
-	lows := course(d, "min", pick(d, "usual min", 1, 1, 0, 4), 0, 1, 3, 4, 5)
+func drawLimits(d drawer, w *world, size float64) {
+	low := pick(d, "usual min", 1, 1, 0, 4)
+	if size == 0 && d.roll("may be empty", 4) > 0 {
+		low = 0
+	}
+	lows := course(d, "min", low, 0, 1, 3, 4, 5)
 	rooms := course(d, "room", pick(d, "usual room", 6, 30, 2), 6, 0, 1, 30)
 	delays := course(d, "floor delay", 0, 1, 3)
 	paused := course(d, "paused", false, true)

@@ -135,7 +135,30 @@ func (w *world) verdictAt(t int, ramp *modelRamp) verdict {
 	}
 	v.Blockers = w.blockers(t, row, v.Action, atMax, nextRound)
 	slices.Sort(v.Blockers)
+	v.Windows = w.progress(t)
 	return v
+}
+
+// progress is what is shown of every window.
+func (w *world) progress(t int) []string {
+	truths := map[mark]string{markTrue: "true", markFalse: "false", markUnknown: "unknown", markGone: "unknown"}
+	var out []string
+	add := func(s *rules.Signal, d scaling.Direction, m mark, sustained bool, ticks int) {
+		held := (time.Duration(ticks) * w.rs.Interval).Seconds()
+		out = append(out, progress(s.Name, d, truths[m], sustained, held))
+	}
+	for i := range w.rs.Signals {
+		s := &w.rs.Signals[i]
+		if s.Out != nil {
+			win := w.outWindow(s, t)
+			add(s, scaling.Out, win.marks[t], win.sustained(t), win.held(t))
+		}
+		if s.In != nil {
+			held, _ := w.inHeld(s, t)
+			add(s, scaling.In, w.mark(s, s.In, t), w.inSustained(s, t), held)
+		}
+	}
+	return out
 }
 
 // policy is the step policy's target, before the bounds (spec 1.8).

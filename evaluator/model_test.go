@@ -1,8 +1,6 @@
 package evaluator
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/rules"
@@ -41,131 +39,9 @@ type verdict struct {
 	Triggers   []string
 	Blockers   []string
 	Generation uint64
+	// Windows is the progress of every condition, in rule-set order.
+	Windows []string
 }
-
-// --- spec 1.3, 1.5, 1.6: values -------------------------------------------
-
-func (w *world) number(e *rules.Expr, t int) (float64, bool) {
-	if e == nil {
-		return 0, false
-	}
-	v, ok := w.ticks[t].raw[e.Text]
-	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, false
-	}
-	return v, true
-}
-
-func (w *world) count(e *rules.Expr, t int) (int, bool) {
-	v, ok := w.number(e, t)
-	if !ok || v < 0 || v != math.Floor(v) {
-		return 0, false
-	}
-	return int(v), true
-}
-
-func (w *world) current(t int) (int, bool)   { return w.count(w.rs.Workers.Current, t) }
-func (w *world) reporting(t int) (int, bool) { return w.count(w.rs.Workers.Reporting, t) }
-
-func (w *world) mode(t int) scaling.SlotMode {
-	if w.rs.SlotModeExpr == nil {
-		return w.rs.SlotMode
-	}
-	v, ok := w.number(w.rs.SlotModeExpr, t)
-	switch {
-	case !ok || v < 0 || v > 1:
-		return scaling.UnknownSlots
-	case v == 0:
-		return scaling.FixedSlots
-	case v == 1:
-		return scaling.DynamicSlots
-	default:
-		return scaling.MixedSlots
-	}
-}
-
-// master is known when exactly one sample has a label that is not empty.
-func (w *world) master(t int) (string, bool) {
-	var named []string
-	for _, m := range w.ticks[t].masters {
-		if m != "" {
-			named = append(named, m)
-		}
-	}
-	if len(named) != 1 {
-		return "", false
-	}
-	return named[0], true
-}
-
-func (w *world) applies(s *rules.Signal, t int) bool {
-	if len(s.SlotModes) > 0 && !slices.Contains(s.SlotModes, w.mode(t)) {
-		return false
-	}
-	current, ok := w.current(t)
-	empty := ok && current == 0
-	return !empty || s.Class != scaling.Saturation && s.Class != scaling.Capacity
-}
-
-// value is the signal's number, were it to apply.
-func (w *world) value(s *rules.Signal, t int) (float64, bool) {
-	v, ok := w.number(s.Expr, t)
-	if _, sample := w.ticks[t].raw[s.Expr.Text]; !sample && s.Absent == rules.AbsentZero {
-		v, ok = 0, true
-	}
-	if ok && s.Range != nil && (v < s.Range[0] || v > s.Range[1]) {
-		return 0, false
-	}
-	return v, ok
-}
-
-func (w *world) known(s *rules.Signal, t int) bool {
-	_, ok := w.value(s, t)
-	return ok && w.applies(s, t)
-}
-
-// stale is nil when it cannot be counted.
-func (w *world) stale(t int) *int {
-	current, ok1 := w.current(t)
-	reporting, ok2 := w.reporting(t)
-	if !ok1 || !ok2 {
-		return nil
-	}
-	n := max(0, current-reporting)
-	return &n
-}
-
-// covered reports whether coverage is known and enough.
-func (w *world) covered(t int) bool {
-	current, ok := w.current(t)
-	if ok && current == 0 {
-		return true
-	}
-	reporting, ok2 := w.reporting(t)
-	return ok && ok2 && float64(reporting)/float64(current) >= w.rs.MinCoverage
-}
-
-func (w *world) usable(t int) bool {
-	current, ok1 := w.current(t)
-	_, ok2 := w.reporting(t)
-	if !ok1 || !ok2 {
-		return false
-	}
-	return current == 0 || w.covered(t) && w.any(func(s *rules.Signal) bool {
-		return s.Class == scaling.Saturation && w.known(s, t)
-	})
-}
-
-func (w *world) requiredUnknown(t int) bool {
-	return w.any(func(s *rules.Signal) bool { return s.Required && w.applies(s, t) && !w.known(s, t) })
-}
-
-func (w *world) valid(t int) bool {
-	stale := w.stale(t)
-	return w.usable(t) && w.mode(t) != scaling.UnknownSlots && !w.requiredUnknown(t) && stale != nil && *stale == 0
-}
-
-// --- spec 1.4: conditions and windows ---------------------------------------
 
 func (w *world) any(f func(*rules.Signal) bool) bool {
 	for i := range w.rs.Signals {
@@ -259,7 +135,8 @@ func (w *world) quietCut(t int) bool {
 	return w.rs.Workers.Master != nil && (!ok1 || !ok2 || now != before)
 }
 
-func (w *world) inSustained(s *rules.Signal, t int) bool {
+// inHeld is how many ticks the scale-in run at t is old, if there is one.
+func (w *world) inHeld(s *rules.Signal, t int) (ticks int, ok bool) {
 	first := -1
 	for i := t; i >= 0 && w.mark(s, s.In, i) == markTrue && !w.quietBroken(i); i-- {
 		first = i
@@ -267,7 +144,15 @@ func (w *world) inSustained(s *rules.Signal, t int) bool {
 			break
 		}
 	}
-	return first >= 0 && time.Duration(t-first)*w.rs.Interval >= s.In.For
+	if first < 0 {
+		return 0, false
+	}
+	return t - first, true
+}
+
+func (w *world) inSustained(s *rules.Signal, t int) bool {
+	held, ok := w.inHeld(s, t)
+	return ok && time.Duration(held)*w.rs.Interval >= s.In.For
 }
 
 // demandFor reports whether jobs have wanted workers for that long.
@@ -289,146 +174,4 @@ func (w *world) demandFor(t int, need time.Duration) bool {
 		return win.lasted(t, need)
 	}
 	return false
-}
-
-// --- spec 1.7: what the rows are about ----------------------------------------
-
-// holds reports whether a guard explains a blocking signal.
-func holds(g, s *rules.Signal) bool {
-	return s.Class == scaling.Blocking && (!g.HoldsSet || slices.Contains(g.Holds, s.Name))
-}
-
-func (w *world) holdsAnything(g *rules.Signal) bool {
-	return w.any(func(s *rules.Signal) bool { return holds(g, s) })
-}
-
-// heldBack reports whether a sustained guard holds the signal.
-func (w *world) heldBack(s *rules.Signal, t int) bool {
-	return w.any(func(g *rules.Signal) bool {
-		return g.Class == scaling.Guard && holds(g, s) && w.outSustained(g, t)
-	})
-}
-
-func (w *world) guardUp(t int) bool {
-	return w.any(func(g *rules.Signal) bool {
-		return g.Class == scaling.Guard && w.holdsAnything(g) && w.outSustained(g, t)
-	})
-}
-
-func (w *world) shortage(t int) bool {
-	return w.any(func(s *rules.Signal) bool {
-		return s.Class == scaling.Blocking && w.outSustained(s, t) && !w.heldBack(s, t)
-	})
-}
-
-func (w *world) classSustained(c scaling.Class, t int) bool {
-	return w.any(func(s *rules.Signal) bool { return s.Class == c && w.outSustained(s, t) })
-}
-
-func (w *world) demandSustained(t int) bool {
-	return w.any(func(s *rules.Signal) bool {
-		return s.Class == scaling.Capacity && w.outSustained(s, t) && w.demandFor(t, s.Out.For)
-	})
-}
-
-func (w *world) unsatisfiable(t int) bool {
-	return w.any(func(s *rules.Signal) bool {
-		return s.Class == scaling.Blocking && w.heldBack(s, t) && w.outNowOrStill(s, t)
-	})
-}
-
-// restless reports whether a blocking signal speaks against an idle scope.
-func (w *world) restless(s *rules.Signal, t int) bool {
-	return s.Class == scaling.Blocking && (w.outNowOrStill(s, t) || s.In != nil && w.mark(s, s.In, t) == markFalse)
-}
-
-func (w *world) looksIdle(t int) bool {
-	saturation := false
-	for i := range w.rs.Signals {
-		s := &w.rs.Signals[i]
-		if s.In == nil || s.Class != scaling.Saturation && s.Class != scaling.Capacity || !w.known(s, t) {
-			continue
-		}
-		if w.mark(s, s.In, t) != markTrue {
-			return false
-		}
-		saturation = saturation || s.Class == scaling.Saturation
-	}
-	return saturation
-}
-
-// idleNeeds reports whether idle must know the signal.
-func idleNeeds(s *rules.Signal) bool {
-	evidence := s.Out == nil && s.In == nil && !s.Required && !s.Demand
-	return s.Class != scaling.Guard && !evidence
-}
-
-func (w *world) idleUnknown(t int) bool {
-	return w.any(func(s *rules.Signal) bool { return idleNeeds(s) && w.applies(s, t) && !w.known(s, t) })
-}
-
-func (w *world) idle(t int) bool {
-	if !w.valid(t) || w.idleUnknown(t) {
-		return false
-	}
-	saturation := false
-	for i := range w.rs.Signals {
-		s := &w.rs.Signals[i]
-		if idleNeeds(s) && w.outNowOrStill(s, t) {
-			return false
-		}
-		if s.In == nil || !w.applies(s, t) {
-			continue
-		}
-		if !w.inSustained(s, t) {
-			return false
-		}
-		saturation = saturation || s.Class == scaling.Saturation
-	}
-	return saturation
-}
-
-func (w *world) booting(t int) int {
-	current, _ := w.current(t)
-	n := 0
-	for _, b := range w.ticks[t].limits.Booting {
-		if w.ticks[t].at.Before(b.Deadline) {
-			n = max(n, b.Target-current)
-		}
-	}
-	return n
-}
-
-func (w *world) busyNames(t int) []string {
-	l, at := w.ticks[t].limits, w.ticks[t].at
-	var names []string
-	if at.Before(l.CooldownUntil) {
-		names = append(names, scaling.BlockerCooldown)
-	}
-	if at.Before(l.BackoffUntil) {
-		names = append(names, scaling.BlockerFailureBackoff)
-	}
-	if l.ActionInFlight {
-		names = append(names, scaling.BlockerActionInFlight)
-	}
-	return names
-}
-
-// belowMin reports whether the scope has been below its floor for floor_delay.
-func (w *world) belowMin(t int) bool {
-	first := -1
-	for i := t; i >= 0; i-- {
-		current, ok := w.current(i)
-		if !ok || current+w.booting(i) >= w.ticks[i].limits.Bounds.Min {
-			break
-		}
-		first = i
-	}
-	return first >= 0 && time.Duration(t-first)*w.rs.Interval >= w.ticks[t].limits.Bounds.FloorDelay
-}
-
-// restoresFloor reports whether row below_min decides a tick.
-func (w *world) restoresFloor(t int) bool {
-	l := w.ticks[t].limits
-	return !l.Paused && l.Deployment != scaling.Application && w.belowMin(t)
 }

@@ -2,6 +2,7 @@ package evaluator
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func everySeries(longest int, f func([]mark)) {
 			return
 		}
 		for _, m := range []mark{markTrue, markFalse, markUnknown} {
-			grow(append(series[:len(series):len(series)], m))
+			grow(append(slices.Clip(series), m))
 		}
 	}
 	grow(nil)
