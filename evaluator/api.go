@@ -30,9 +30,9 @@ type Clock interface {
 
 // Publisher is told every tick's outcome, after it was stored.
 type Publisher interface {
-	// Publish gets the evaluations of one tick of one rule set, and the scopes
-	// that are gone since the last one. It must not keep the slice beyond the
-	// call, but may keep the values.
+	// Publish gets evaluations of one tick of one rule set, and the scopes that
+	// are gone since the last one. A tick of many scopes comes in several calls.
+	// A publisher may keep what it got, but must not change it.
 	Publish(ctx context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope)
 }
 

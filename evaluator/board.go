@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -15,12 +14,12 @@ import (
 type Board struct {
 	epoch uint64
 	mu    sync.RWMutex
-	byKey map[string]scaling.Evaluation
+	byKey map[string]*scaling.Evaluation
 }
 
 // NewBoard returns an empty board of a leader with the given epoch.
 func NewBoard(epoch uint64) *Board {
-	return &Board{epoch: epoch, byKey: map[string]scaling.Evaluation{}}
+	return &Board{epoch: epoch, byKey: map[string]*scaling.Evaluation{}}
 }
 
 // Publish takes over one tick's evaluations and drops scopes that are gone.
@@ -28,7 +27,7 @@ func (b *Board) Publish(_ context.Context, evaluations []scaling.Evaluation, gon
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range evaluations {
-		b.byKey[evaluations[i].Scope.Key] = evaluations[i]
+		b.byKey[evaluations[i].Scope.Key] = &evaluations[i]
 	}
 	for _, s := range gone {
 		delete(b.byKey, s.Key)
@@ -39,9 +38,11 @@ func (b *Board) Publish(_ context.Context, evaluations []scaling.Evaluation, gon
 func (b *Board) Evaluations() []scaling.Evaluation {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(b.byKey), func(x, y scaling.Evaluation) int {
-		return strings.Compare(x.Scope.Key, y.Scope.Key)
-	})
+	out := make([]scaling.Evaluation, 0, len(b.byKey))
+	for _, key := range slices.Sorted(maps.Keys(b.byKey)) {
+		out = append(out, *b.byKey[key])
+	}
+	return out
 }
 
 // Evaluation returns the newest evaluation of one scope.
@@ -49,7 +50,10 @@ func (b *Board) Evaluation(key string) (scaling.Evaluation, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	ev, ok := b.byKey[key]
-	return ev, ok
+	if !ok {
+		return scaling.Evaluation{}, false
+	}
+	return *ev, true
 }
 
 // Leader is true: without shared leadership a running process leads.

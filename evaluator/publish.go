@@ -73,6 +73,18 @@ func (p published) changed(n published) bool {
 	return p.generation != n.generation || p.row != n.row || p.blockers != n.blockers || p.signals != n.signals
 }
 
+// announceAtOnce is how many evaluations are rendered before the publishers
+// get them: a scope's old and new evaluation are in memory together only for
+// that many scopes.
+const announceAtOnce = 512
+
+// ruling is what a tick says about a scope, before it is published.
+type ruling struct {
+	*scopeState
+	next                   published
+	newGeneration, changed bool
+}
+
 // publish stores what the newest tick decided and tells everybody. When it
 // fails nothing was published, and the tick's windows are kept.
 func (r *runner) publish(ctx context.Context, at int64, provisional bool) error {
@@ -81,51 +93,82 @@ func (r *runner) publish(ctx context.Context, at int64, provisional bool) error 
 		interval: r.group.interval, provisional: provisional,
 	}
 	var batch state.Batch
-	evaluations := make([]scaling.Evaluation, 0, len(r.group.scopes.sorted))
-	pending := make([]published, 0, len(r.group.scopes.sorted))
+	rulings := make([]ruling, 0, len(r.group.scopes.sorted))
 	puts := []*scopeState{}
-	scopes := make([]*scopeState, 0, len(r.group.scopes.sorted))
 	for _, s := range r.group.scopes.sorted {
 		if s.first > at {
 			continue
 		}
-		t := &s.tracks[0]
-		next := s.published.next(&t.decision, t.samples.Master, st.tick, t.member.RuleSet.GapTolerance)
-		next.limits = limitsKeyOf(&s.limits)
-		if !provisional {
-			next.ramp = t.kept.Ramp
-		}
-		st.next = next
-		ev := s.evaluation(&st)
-		ev.NewGeneration = next.generation != s.published.generation
-		ev.Changed = s.published.changed(next)
-		if err := r.record(&batch, s, &ev, next); err != nil {
-			return err
+		v := s.ruling(&st)
+		if v.due() {
+			ev := v.render(&st)
+			if err := r.record(&batch, s, &ev, v.next); err != nil {
+				return err
+			}
 		}
 		if len(batch.Puts) > len(puts) {
 			puts = append(puts, s)
 		}
-		evaluations = append(evaluations, ev)
-		pending = append(pending, next)
-		scopes = append(scopes, s)
+		rulings = append(rulings, v)
 	}
 	for _, s := range r.gone {
 		for _, kind := range []state.Kind{state.Decision, state.Execution, state.Control} {
 			batch.Removes = append(batch.Removes, state.Remove{Kind: kind, Key: s.Key})
 		}
 	}
-	if err := r.store(ctx, &batch, puts, pending, scopes, at); err != nil {
+	if err := r.store(ctx, &batch, puts, rulings, at); err != nil {
 		return err
 	}
+	r.announce(ctx, &st, rulings)
+	return nil
+}
+
+func (s *scopeState) ruling(st *stamp) ruling {
+	t := &s.tracks[0]
+	next := s.published.next(&t.decision, t.samples.Master, st.tick, t.member.RuleSet.GapTolerance)
+	next.limits = limitsKeyOf(&s.limits)
+	if !st.provisional {
+		next.ramp = t.kept.Ramp
+	}
+	return ruling{
+		scopeState: s, next: next,
+		newGeneration: next.generation != s.published.generation, changed: s.published.changed(next),
+	}
+}
+
+// due reports whether anything has to be stored about the scope.
+func (v *ruling) due() bool {
+	p := &v.published
+	return v.changed || p.version == 0 || p.limits != v.next.limits || p.ramp != v.next.ramp || p.master != v.next.master
+}
+
+func (v *ruling) render(st *stamp) scaling.Evaluation {
+	st.next = v.next
+	ev := v.evaluation(st)
+	ev.NewGeneration, ev.Changed = v.newGeneration, v.changed
+	return ev
+}
+
+// announce hands the stored rulings to the publishers.
+func (r *runner) announce(ctx context.Context, st *stamp, rulings []ruling) {
 	var lost []scaling.Scope
 	for _, s := range r.gone {
 		lost = append(lost, s.Scope)
 	}
 	r.gone = nil
-	for _, p := range r.Publishers {
-		p.Publish(ctx, evaluations, lost)
+	for {
+		n := min(len(rulings), announceAtOnce)
+		evaluations := make([]scaling.Evaluation, n)
+		for i := range evaluations {
+			evaluations[i] = rulings[i].render(st)
+		}
+		for _, p := range r.Publishers {
+			p.Publish(ctx, evaluations, lost)
+		}
+		if rulings, lost = rulings[n:], nil; len(rulings) == 0 {
+			return
+		}
 	}
-	return nil
 }
 
 // record adds what has to be stored about one scope to the batch.
@@ -171,7 +214,7 @@ func (r *runner) record(b *state.Batch, s *scopeState, ev *scaling.Evaluation, n
 
 // store writes the batch with the group's tick, in one transaction, and only
 // then takes over what was assigned.
-func (r *runner) store(ctx context.Context, b *state.Batch, puts []*scopeState, pending []published, scopes []*scopeState, at int64) error {
+func (r *runner) store(ctx context.Context, b *state.Batch, puts []*scopeState, rulings []ruling, at int64) error {
 	tick := state.TickRecord{RuleSet: r.group.name, Last: time.UnixMilli(at).UTC()}
 	if r.group.hasKept {
 		tick.Kept = time.UnixMilli(r.group.keptAt).UTC()
@@ -187,9 +230,10 @@ func (r *runner) store(ctx context.Context, b *state.Batch, puts []*scopeState, 
 		r.stale = true
 		return fmt.Errorf("storing the decisions of tick %s: %w", tick.Last.Format(time.RFC3339), err)
 	}
-	for i, s := range scopes {
+	for i := range rulings {
+		s := rulings[i].scopeState
 		version := s.published.version
-		s.published = pending[i]
+		s.published = rulings[i].next
 		s.published.version = version
 	}
 	for i, s := range puts {

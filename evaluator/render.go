@@ -1,6 +1,7 @@
 package evaluator
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -33,7 +34,8 @@ func (s *scopeState) evaluation(st *stamp) scaling.Evaluation {
 		Interval:                 st.interval.Seconds(), Tick: st.tick, Provisional: st.provisional,
 	}
 	if d.ReportingKnown {
-		ev.ReportingWorkers = &d.Reporting
+		n := d.Reporting // a copy: the next tick writes over the decision
+		ev.ReportingWorkers = &n
 	}
 	ev.Recommendation = s.recommendation(st, state)
 	for i := range s.tracks[1:] {
@@ -103,8 +105,10 @@ func (t *track) shown(i int) Reading {
 
 func (t *track) inputs(state *State, l *scaling.Limits) []scaling.Input {
 	out := make([]scaling.Input, len(t.member.signals))
+	// All windows in one piece, one per condition.
+	windows := make([]scaling.Window, 0, bits.OnesCount64(t.member.hasOut)+bits.OnesCount64(t.member.hasIn))
 	for i := range t.member.signals {
-		sig := &t.member.signals[i]
+		sig, first := &t.member.signals[i], len(windows)
 		r := t.shown(i)
 		in := scaling.Input{
 			Name: sig.Name, Class: sig.Class, Unit: sig.Unit, Export: sig.Export,
@@ -114,10 +118,13 @@ func (t *track) inputs(state *State, l *scaling.Limits) []scaling.Input {
 			in.Reason = r.Why.String()
 		}
 		if sig.Out != nil {
-			in.Windows = append(in.Windows, t.window(i, scaling.Out, state, l))
+			windows = append(windows, t.window(i, scaling.Out, state, l))
 		}
 		if sig.In != nil {
-			in.Windows = append(in.Windows, t.window(i, scaling.In, state, l))
+			windows = append(windows, t.window(i, scaling.In, state, l))
+		}
+		if n := len(windows); n > first {
+			in.Windows = windows[first:n:n]
 		}
 		out[i] = in
 	}

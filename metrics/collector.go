@@ -40,7 +40,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 // entry is one scope as it was last published. It is not changed: a scrape
 // reads it while the next tick puts another one in its place.
 type entry struct {
-	scaling.Evaluation
+	*scaling.Evaluation
 	labels []*dto.LabelPair
 	// recommendations count new generations, in the order of scaling.Actions.
 	recommendations [4]uint64
@@ -68,7 +68,7 @@ func (c *Collector) Publish(_ context.Context, evaluations []scaling.Evaluation,
 
 // next counts on from the entry before, nil for a scope that is new.
 func (e *entry) next(ev *scaling.Evaluation) *entry {
-	n := &entry{Evaluation: *ev}
+	n := &entry{Evaluation: ev}
 	if e != nil {
 		n.recommendations, n.disagreements = e.recommendations, e.disagreements
 	}
