@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,7 +89,7 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 }
 
 // listening finds the address in the log.
-var listening = regexp.MustCompile(`(?i)msg="?listening.* address=(\S+:\d+)`)
+var listening = regexp.MustCompile(`(?i)msg"?[=:]"?listening.* ?"?address"?[=:]"?([\d.]+:\d+)`)
 
 // start starts a program that listens on a free port, and waits until it does.
 func start(t *testing.T, dir string, args ...string) *process {
@@ -192,6 +193,23 @@ func refused(t *testing.T, dir string, args ...string) string {
 	require.Equal(t, exitBad, cmd.ProcessState.ExitCode(), errs.String())
 	require.NotRegexp(t, internals, errs.String())
 	return errs.String()
+}
+
+// hangs is a server that takes requests and answers none.
+func hangs(t *testing.T) string {
+	t.Helper()
+	stop := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-stop:
+		}
+	}))
+	t.Cleanup(func() {
+		close(stop)
+		s.Close()
+	})
+	return s.URL
 }
 
 // write writes files of a test into a folder.

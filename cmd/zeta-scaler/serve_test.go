@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -112,7 +113,7 @@ func TestServeWithoutPrometheus(t *testing.T) {
 // A service that has nothing to decide about says what is missing.
 func TestStatusWithoutScopes(t *testing.T) {
 	t.Parallel()
-	p := start(t, t.TempDir(), "serve", "--prometheus.url", "http://127.0.0.1:1", "--state.path", "here/state.db")
+	p := start(t, t.TempDir(), "serve", "--prometheus.url", "http://127.0.0.1:1", "--state.path", "here/state.db", "--log.format", "json")
 	require.Equal(t, noScopes+"\n", p.client("status"))
 	require.Equal(t, "No recorded decision matches.\n", p.client("history"))
 	s := p.status()
@@ -124,6 +125,9 @@ func TestStatusWithoutScopes(t *testing.T) {
 	require.Equal(t, exitBad, code)
 	require.Contains(t, stderr, `there is no scope "prod"`)
 	p.stop()
+	for line := range strings.Lines(p.log.String()) {
+		require.True(t, json.Valid([]byte(line)), line)
+	}
 }
 
 // One process may decide. The second one says who does, and harms nobody.
@@ -140,6 +144,23 @@ func TestServeTwiceOnOneState(t *testing.T) {
 	p = start(t, dir, "serve")
 	require.EqualValues(t, 2, p.status().MasterEpoch)
 	p.stop()
+}
+
+// Two that do not share a lock share the state all the same: the one that was
+// there first is told, and ends.
+func TestServeIsTakenOver(t *testing.T) {
+	t.Parallel()
+	dir := nowhereDir(t)
+	write(t, dir, "other.yml", nowhere+"leadership: {lock_file: other.lock}\n")
+	first := start(t, dir, "serve")
+	eventually(t, "a decision", func() bool { return len(first.status().Scopes) == 1 })
+	second := start(t, dir, "serve", "--config.file", "other.yml")
+	eventually(t, "the end of the first", first.ended)
+	require.Equal(t, exitBad, first.cmd.ProcessState.ExitCode())
+	require.Regexp(t, `(?m)^zeta-scaler: another process has taken over: .* epoch 2, this is epoch 1$`, first.log.String())
+	require.NotRegexp(t, internals, first.log.String())
+	require.EqualValues(t, 2, second.status().MasterEpoch)
+	second.stop()
 }
 
 // A port that is taken is an error at once, and the lock is free again.
@@ -213,6 +234,62 @@ func TestServeReloads(t *testing.T) {
 	p.stop()
 }
 
+// Without being told so, nobody may reload by request.
+func TestReloadNeedsLeave(t *testing.T) {
+	t.Parallel()
+	dir := nowhereDir(t)
+	p := start(t, dir, "serve")
+	status, body := p.request(http.MethodPost, "/-/reload")
+	require.Equal(t, http.StatusForbidden, status, body)
+	require.Equal(t, "1", p.metric("zeta_scaler_config_last_reload_successful"))
+	require.Zero(t, p.log.count("configuration reloaded"))
+	p.stop()
+}
+
+// --token-file is for a service whose reads are not open.
+func TestClientsSendTheirToken(t *testing.T) {
+	t.Parallel()
+	dir := nowhereDir(t)
+	write(t, dir, "zeta-scaler.yml", nowhere+"web: {bearer_tokens_file: tokens, open_reads: false}\n")
+	write(t, dir, "tokens", "correct-horse-battery-staple\n")
+	p := start(t, dir, "serve")
+	code, stdout, stderr := runArgs(t, "status", "--server", p.url)
+	require.Equal(t, exitBad, code)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "401")
+	for _, cmd := range []string{"status", "history"} {
+		code, _, stderr = runArgs(t, cmd, "--server", p.url, "--token-file", filepath.Join(dir, "tokens"))
+		require.Zero(t, code, stderr)
+	}
+	require.NotContains(t, p.log.String(), "correct-horse")
+	p.stop()
+}
+
+// What does not answer must not keep a program from ending.
+func TestStopWhileOthersHang(t *testing.T) {
+	t.Parallel()
+	url := hangs(t)
+	t.Run("Prometheus", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		write(t, dir, "zeta-scaler.yml", fmt.Sprintf("prometheus: {urls: [%q]}\n", url))
+		p := start(t, dir, "serve")
+		require.Contains(t, p.get("/-/ready"), "ready")
+		p.stop()
+	})
+	t.Run("Zeta", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		write(t, dir, "zeta-scaler.yml", fmt.Sprintf(
+			"embedded: {path: tsdb}\nclusters: [{name: prod, urls: [%q], endpoint_timeout: 1s}]\n", url))
+		start(t, dir, "serve").stop()
+		p := start(t, dir, "exporter")
+		require.Equal(t, "0", p.metric(`seatunnel_zeta_up{cluster="prod"}`), "answers although Zeta does not")
+		require.Empty(t, p.metric(`seatunnel_zeta_workers{cluster="prod"}`))
+		p.stop()
+	})
+}
+
 // zetaServer is a small simulated cluster that lives in real time.
 func zetaServer(t *testing.T, workers int) string {
 	t.Helper()
@@ -269,7 +346,7 @@ rule_sets: [{file: quick.yaml}]
 	again := p.status()
 	require.EqualValues(t, 2, again.MasterEpoch)
 	require.Equal(t, s.Recommendation.Generation, again.Scopes[0].Recommendation.Generation)
-	require.EqualValues(t, 3, *again.Scopes[0].Recommendation.CurrentWorkers)
+	require.Equal(t, 3, *again.Scopes[0].Recommendation.CurrentWorkers)
 	p.stop()
 }
 
