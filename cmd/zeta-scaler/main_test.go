@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
@@ -30,10 +29,6 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup: func(env *testscript.Env) error {
-			require.NoError(t, checkEnvironment(env.Vars))
-			return nil
-		},
 		Condition: func(cond string) (bool, error) {
 			if cond != "root" {
 				return false, fmt.Errorf("unknown condition %q", cond)
@@ -42,17 +37,6 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": codeCmd},
 	})
-}
-
-// checkEnvironment refuses variables that would configure the programs under
-// test behind a script's back.
-func checkEnvironment(vars []string) error {
-	for _, v := range vars {
-		if regexp.MustCompile(`^ZETA_SCALER__`).MatchString(v) {
-			return os.ErrInvalid
-		}
-	}
-	return nil
 }
 
 // codeCmd is "code N PROGRAM ARGS…": like exec, but the exit code is given, and
