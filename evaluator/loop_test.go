@@ -296,6 +296,9 @@ func TestGenerations(t *testing.T) {
 	step(decision(scaling.RowShortage, scaling.ScaleOut, 6), "m2", 6) // a new master supersedes
 	step(steady, "m1", 7)
 	step(steady, "m2", 7) // nothing to supersede
+	step(out5, "m2", 8)
+	step(unknown, "m3", 9) // what was asked of m2 ends, although the count is only late
+	require.Equal(t, scaling.NoAction, p.intent.Action)
 }
 
 func nan() float64 {

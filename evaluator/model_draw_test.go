@@ -62,9 +62,7 @@ func drawSignal(d dice, name string, c scaling.Class) rules.Signal {
 	}
 	// Most signals are bad when they are high; free memory is not.
 	inverse := d.roll(name+" inverse", 5) == 4
-	// Without any blocking trigger it is open what a guard without a list holds.
-	always := c == scaling.Guard || name == string(scaling.Blocking)+"0"
-	if always || d.roll(name+" out", 5) != 4 {
+	if c == scaling.Guard || d.roll(name+" out", 5) != 4 {
 		s.Out = &rules.Condition{Comparison: pick(d, name+" out is", rules.Above, rules.Above, rules.AtLeast), Threshold: highThreshold, For: drawWindow(d, name+" out")}
 		if inverse {
 			s.Out.Comparison, s.Out.Threshold = pick(d, name+" out is", rules.Below, rules.AtMost), lowThreshold

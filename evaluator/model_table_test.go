@@ -288,14 +288,17 @@ func (w *world) numberGenerations(out []verdict) {
 		if out[t].Row != scaling.RowWorkersUnknown {
 			unknowns = 0
 		}
-		if t > 0 && unknowns > 0 && unknowns <= w.rs.GapTolerance {
-			now = intent
-		}
 		failover := false
 		if name, ok := w.master(t); ok && w.rs.Workers.Master != nil {
-			failover = master != "" && name != master && now.Action != scaling.NoAction
+			failover = master != "" && name != master
 			master = name
 		}
+		// A short loss of the count keeps the generation, unless it was another
+		// master's.
+		if t > 0 && unknowns > 0 && unknowns <= w.rs.GapTolerance && !failover {
+			now = intent
+		}
+		failover = failover && now.Action != scaling.NoAction
 		switch {
 		case t == 0:
 			out[t].Generation = 1

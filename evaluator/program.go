@@ -142,22 +142,21 @@ func (p *Program) addSignal(s *rules.Signal, bit uint64) {
 }
 
 // resolveHolds turns the names of a guard's holds into bits; without a list a
-// guard holds every blocking signal that could trigger.
+// guard holds every blocking signal.
 func (p *Program) resolveHolds() {
-	triggers := p.blocking & p.hasOut
 	for i := range p.signals {
 		g := &p.signals[i]
 		if g.Class != scaling.Guard {
 			continue
 		}
 		if !g.HoldsSet {
-			g.holds = triggers
+			g.holds = p.blocking
 			continue
 		}
 		for _, name := range g.Holds {
 			for j := range p.signals {
 				if p.signals[j].Name == name {
-					g.holds |= p.signals[j].bit & triggers
+					g.holds |= p.signals[j].bit & p.blocking
 				}
 			}
 		}

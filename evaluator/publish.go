@@ -49,15 +49,16 @@ func (p published) next(d *Decision, master string, tick time.Time, gapTolerance
 	n := p
 	n.row, n.blockers, n.signals = d.RowID(), d.Blockers, d.BlockingSignals
 	intent := scaling.IntentOf(d.Action, d.Target)
+	failover := master != "" && p.master != "" && master != p.master
 	if n.row == scaling.RowWorkersUnknown {
 		n.unknownTicks++
-		if n.unknownTicks <= gapTolerance && p.generation > 0 {
+		// What another master was asked for is not carried over a gap.
+		if n.unknownTicks <= gapTolerance && p.generation > 0 && !failover {
 			intent = p.intent
 		}
 	} else {
 		n.unknownTicks = 0
 	}
-	failover := master != "" && p.master != "" && master != p.master
 	if master != "" {
 		n.master = master
 	}

@@ -266,7 +266,7 @@ func TestStepDemand(t *testing.T) {
 
 func TestBootDeadline(t *testing.T) {
 	now := time.UnixMilli(1000)
-	entries := []scaling.Booting{{Target: 6, Deadline: now.Add(time.Second)}, {Target: 9, Deadline: now}}
+	entries := []scaling.Booting{{Target: 6, Deadline: now.Add(time.Second)}, {Target: 9, Deadline: now.Add(-time.Millisecond)}}
 	require.Equal(t, 2, scaling.BootingWorkers(entries, 4, now), "an entry past its deadline does not count")
 	require.Equal(t, 0, scaling.BootingWorkers(entries, 6, now))
 }

@@ -54,11 +54,11 @@ type Booting struct {
 }
 
 // BootingWorkers is how many requested workers have not registered at the
-// given instant: max(0, greatest target not past its deadline − current).
+// given instant: max(0, greatest target not yet past its deadline − current).
 func BootingWorkers(entries []Booting, current int, at time.Time) int {
 	n := 0
 	for _, e := range entries {
-		if e.Deadline.After(at) && e.Target > current {
+		if !at.After(e.Deadline) && e.Target > current {
 			n = max(n, e.Target-current)
 		}
 	}
