@@ -2,11 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/zeta"
@@ -26,35 +34,80 @@ blackbox exporter does.`,
 	}
 	flags := addConfigFlags(cmd, exporterListen)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := config.Load(flags.options(exporterListen))
-		if err != nil {
-			return err
-		}
-		return runExporter(cmd.Context(), cmd, cfg)
+		return runExporter(cmd.Context(), cmd.ErrOrStderr(), func() (*config.Config, error) {
+			return config.Load(flags.options(exporterListen))
+		})
 	}
 	return cmd
 }
 
-func runExporter(ctx context.Context, cmd *cobra.Command, cfg *config.Config) error {
-	logger, _, err := newLogger(cmd.ErrOrStderr(), cfg.Log)
+// exporter is one running `exporter`; a reload swaps what serves.
+type exporter struct {
+	load    func() (*config.Config, error)
+	logger  *slog.Logger
+	process *prometheus.Registry
+	cfg     *config.Config
+	current atomic.Pointer[zeta.Exporter]
+}
+
+func runExporter(ctx context.Context, stderr io.Writer, load func() (*config.Config, error)) error {
+	cfg, err := load()
 	if err != nil {
 		return err
 	}
-	reg := newRegistry()
-	reg.MustRegister(versioncollector.NewCollector("zeta_scaler"))
-	exporter, err := zeta.NewExporter(zeta.ExporterOptions{
-		Clusters: cfg.ClusterConfigs(), Probe: cfg.ProbeConfig(), Process: reg, Logger: logger,
+	e := &exporter{load: load, process: newRegistry()}
+	if e.logger, _, err = newLogger(stderr, cfg.Log); err != nil {
+		return err
+	}
+	e.process.MustRegister(versioncollector.NewCollector("zeta_scaler"))
+	if err := e.use(cfg); err != nil {
+		return err
+	}
+	defer func() { e.current.Load().Close() }()
+	server, err := listen(ctx, cfg.Web, e.logger)
+	if err != nil {
+		return err
+	}
+	e.logger.Info("exporter starts", "version", version.Version, "clusters", len(cfg.Clusters))
+	eg, ctx := errgroup.WithContext(ctx)
+	eg.Go(func() error { return onHangup(ctx, e.reload) })
+	eg.Go(func() error {
+		return server.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			e.current.Load().Handler().ServeHTTP(w, r)
+		}))
+	})
+	return eg.Wait()
+}
+
+// use swaps to a configuration's clusters. Counters of clusters begin anew.
+func (e *exporter) use(cfg *config.Config) error {
+	next, err := zeta.NewExporter(zeta.ExporterOptions{
+		Clusters: cfg.ClusterConfigs(), Probe: cfg.ProbeConfig(), Process: e.process, Logger: e.logger,
 	})
 	if err != nil {
 		return err
 	}
-	defer exporter.Close()
-	server, err := listen(ctx, cfg.Web, logger)
-	if err != nil {
-		return err
+	if old := e.current.Swap(next); old != nil {
+		old.Close()
 	}
-	logger.Info("exporter starts", "clusters", len(cfg.Clusters), "config_file", flagFile(cmd))
-	return server.Serve(ctx, exporter.Handler())
+	e.cfg = cfg
+	return nil
+}
+
+// reload reads the configuration again and swaps to it, all of it or nothing.
+func (e *exporter) reload(context.Context) {
+	cfg, err := e.load()
+	if err == nil && !reflect.DeepEqual(e.cfg.Web, cfg.Web) {
+		err = errors.New("web has changed, which needs a restart: nothing was reloaded")
+	}
+	if err == nil {
+		err = e.use(cfg)
+	}
+	if err != nil {
+		e.logger.Error("reload failed, the old configuration stays", "err", err)
+		return
+	}
+	e.logger.Info("configuration reloaded", "clusters", len(cfg.Clusters))
 }
 
 // newRegistry is a registry with what every Go process exports.
@@ -63,5 +116,3 @@ func newRegistry() *prometheus.Registry {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return reg
 }
-
-func flagFile(cmd *cobra.Command) string { return cmd.Flag("config.file").Value.String() }

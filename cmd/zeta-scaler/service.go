@@ -8,10 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/signal"
 	"reflect"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -135,7 +133,11 @@ func (s *service) run(ctx context.Context) (err error) {
 	eg.Go(func() error { return s.events.Run(ctx) })
 	eg.Go(func() error { return s.loop.Run(ctx, s.cfg.EvaluatorConfig()) })
 	eg.Go(func() error { return s.server.Serve(ctx, handler) })
-	eg.Go(func() error { return s.reloadOnSignal(ctx) })
+	eg.Go(func() error {
+		return onHangup(ctx, func(ctx context.Context) {
+			_ = s.reload(ctx) // logged and counted there
+		})
+	})
 	err = eg.Wait()
 	if err != nil {
 		s.logger.Error("zeta-scaler stops", "err", err)
@@ -154,20 +156,6 @@ func (s *service) handler() (http.Handler, error) {
 		}),
 		Logger: s.logger,
 	})
-}
-
-func (s *service) reloadOnSignal(ctx context.Context) error {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-hup:
-			_ = s.reload(ctx) // logged and counted there
-		}
-	}
 }
 
 // reload reads the configuration again and swaps to it, all of it or nothing.
