@@ -103,9 +103,10 @@ func (d *decoder) member(key, value *yaml.Node, f field, path string, below []st
 		d.note(path, value)
 	}
 	v, ok := d.value(value, f.typ, f.checks, path)
-	if !ok {
+	if !ok && shapeOf(f.typ) != list {
 		return nil
 	}
+	// A list with bad elements is kept, so that the others are checked too.
 	return []leaf{{path: below, value: v}}
 }
 
@@ -193,10 +194,13 @@ func (d *decoder) list(n *yaml.Node, t reflect.Type, c checks, path string) (ref
 	for i, item := range n.Content {
 		p := at(path, i)
 		d.note(p, item)
+		// A bad element keeps its place, so that the indexes of the others hold.
 		v, good := d.value(item, t.Elem(), c, p)
-		if ok = ok && good; good {
-			out = reflect.Append(out, v)
+		if !good && (!v.IsValid() || v.Kind() != reflect.Struct) {
+			v = reflect.Zero(t.Elem())
 		}
+		out = reflect.Append(out, v)
+		ok = ok && good
 	}
 	return out, ok
 }

@@ -240,7 +240,7 @@ func TestFlags(t *testing.T) {
 	_, err = Load(Options{Flags: map[string]any{"no.such": "x"}})
 	require.ErrorContains(t, err, "--no.such")
 	_, err = Load(Options{Flags: map[string]any{"prometheus.url": "nope"}})
-	require.ErrorContains(t, err, "--prometheus.url: prometheus.urls[0] is the text \"nope\", expected a URL")
+	require.ErrorContains(t, err, "--prometheus.url: prometheus.urls[0] is \"nope\", expected a URL")
 	_, err = loadText(t, "embedded: {}", nil, map[string]any{"prometheus.url": "http://a"})
 	require.ErrorContains(t, err, "both prometheus (set by --prometheus.url) and embedded")
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ const (
 	CheckEnvironment  = "unknown-variable"
 	CheckNotAvailable = "not-available"
 	CheckFile         = "file"
-	CheckRuleSet      = "unknown-rule-set"
+	CheckRuleSet      = "rule-set"
 	CheckScope        = "scope"
 	CheckActuator     = "actuator"
 	CheckUnused       = "unused"
@@ -50,6 +51,9 @@ type report struct {
 	places map[string]place
 	errs   []rules.Diagnostic
 	warns  []rules.Diagnostic
+	// rulesFailed says that some rule set did not load, so that its name is not
+	// known either.
+	rulesFailed bool
 }
 
 func (r *report) failAt(p rules.Position, check, hint, format string, args ...any) {
@@ -83,6 +87,20 @@ func (r *report) at(path string) rules.Position {
 		}
 		path = path[:i]
 	}
+}
+
+// within is the place of a section or of the first key in it that was set:
+// variables and flags set keys without a section around.
+func (r *report) within(section string) rules.Position {
+	if _, ok := r.places[section]; ok {
+		return r.at(section)
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.places)) {
+		if strings.HasPrefix(path, section+".") {
+			return r.at(path)
+		}
+	}
+	return r.at(section)
 }
 
 // secretLine matches lines that may hold a secret. Names of keys that only name

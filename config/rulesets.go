@@ -29,6 +29,7 @@ type loaded struct {
 // with the name of a rule set of the file takes its place. Without rule_sets in
 // the file, those of the flags are all there are.
 func (c *Config) loadRules(r *report, flags map[string]any) {
+	before := len(r.errs)
 	l := &loader{report: r, files: map[string]bool{}}
 	files, packs := texts(flags["rules.file"]), texts(flags["rules.pack"])
 	_, configured := r.places["rule_sets"]
@@ -44,6 +45,7 @@ func (c *Config) loadRules(r *report, flags map[string]any) {
 	for i, f := range files {
 		fl.flag("rules.file", i, RuleSetEntry{File: f})
 	}
+	r.rulesFailed = len(r.errs) > before
 	l.sets = slices.DeleteFunc(l.sets, func(s loaded) bool { return fl.find(s.Name) != nil })
 	for _, s := range append(l.sets, fl.sets...) {
 		c.Rules = append(c.Rules, s.RuleSet)
@@ -150,7 +152,7 @@ func (l *loader) add(rs *rules.RuleSet, err error, path string) {
 // checkRuleSet reports a name that no loaded rule set has.
 func (c *Config) checkRuleSet(r *report, name, path string) *rules.RuleSet {
 	rs := c.RuleSet(name)
-	if rs == nil {
+	if rs == nil && !r.rulesFailed {
 		var known []string
 		for _, rs := range c.Rules {
 			known = append(known, rs.Name)

@@ -104,7 +104,10 @@ func (b Bounds) resolve(rs *rules.RuleSet) scaling.Bounds {
 func (r *report) checkBounds(s *Scope, rs *rules.RuleSet, path string) {
 	p := join(path, "bounds")
 	for _, err := range rules.ValidateBounds(s.Bounds.resolve(rs), rs.Step) {
-		hint := "the other numbers are those of the rule set " + rs.Name
+		hint := ""
+		if strings.Contains(err.Error(), "step.") || s.Bounds.MinWorkers == nil || s.Bounds.MaxWorkers == nil {
+			hint = "what the scope does not set is as in the rule set " + rs.Name
+		}
 		r.fail(p, rules.CheckBounds, hint, "%s: %v", p, err)
 	}
 	if s.Mode != scaling.Advisory && s.Bounds.MaxWorkers == nil {

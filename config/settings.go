@@ -82,7 +82,16 @@ func (c *Config) setting(out []Setting, v reflect.Value, path string) []Setting 
 		}
 		return out
 	}
-	return append(out, c.leaf(path, show(v)))
+	l := c.leaf(path, show(v))
+	if l.Origin == FromDefault && sparse(path) && v.IsZero() {
+		return out
+	}
+	return append(out, l)
+}
+
+// sparse reports whether only the keys that are set are worth showing.
+func sparse(path string) bool {
+	return strings.Contains(path, httpConfig) || strings.HasPrefix(path, "rule_sets[")
 }
 
 // hidden reports whether an entry of a table is a secret by its name.

@@ -54,8 +54,8 @@ func (r *report) httpConfig(h *promconfig.HTTPClientConfig, path string) {
 // checkSource checks where samples come from.
 func (c *Config) checkSource(r *report) {
 	if c.Prometheus != nil && c.Embedded != nil {
-		r.fail("embedded", rules.CheckValue, "remove one of the two",
-			"both prometheus (set by %s) and embedded, expected one", r.at("prometheus").String())
+		r.failAt(r.within("embedded"), rules.CheckValue, "remove one of the two",
+			"both prometheus (set by %s) and embedded, expected one", sourceText(r.within("prometheus")))
 	}
 	if p := c.Prometheus; p != nil {
 		if len(p.URLs) == 0 {
@@ -72,17 +72,14 @@ func (c *Config) checkSource(r *report) {
 		r.httpConfig(&p.HTTPConfig, "prometheus.http_config")
 	}
 	if e := c.Embedded; e != nil && e.ScrapeConfigs != "" {
-		o := c.scrapeOptions()
-		if err := o.Validate(); err != nil {
-			r.fail("embedded.scrape_configs", rules.CheckValue, "lines are counted from the first job", "embedded.%v", err)
-		}
+		r.checkJobs(c.scrapeOptions())
 	}
 }
 
 // unique reports entries of a list that are there twice.
 func (r *report) unique(values []string, path string) {
 	for i, v := range values {
-		if j := slices.Index(values, v); j < i {
+		if j := slices.Index(values, v); j < i && v != "" {
 			r.fail(at(path, i), rules.CheckValue, "", "%s is the same as %s", at(path, i), at(path, j))
 		}
 	}

@@ -244,21 +244,3 @@ func (d *decoder) file(n *yaml.Node, s, path string) (string, bool) {
 	d.failf(n, CheckFile, hint, "%s names the file %s, which cannot be read: %s", path, strconv.Quote(n.Value), why)
 	return s, false
 }
-
-// scrapeConfigs keeps the list as text; source checks it.
-func (d *decoder) scrapeConfigs(n *yaml.Node, path string) (ScrapeConfigs, bool) {
-	if isNull(n) {
-		return "", true
-	}
-	if n.Kind != yaml.SequenceNode {
-		d.failf(n, rules.CheckType, "", "%s is %s, expected a list of jobs as in Prometheus", path, d.kind(n, path))
-		return "", false
-	}
-	before := len(d.errs)
-	d.refuseSecrets(n)
-	out, err := yaml.Marshal(n)
-	if err != nil {
-		d.failf(n, rules.CheckType, "", "%s cannot be read: %v", path, err)
-	}
-	return ScrapeConfigs(out), len(d.errs) == before
-}

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/source"
+)
+
+const scrapeConfigs = "embedded.scrape_configs"
+
+// scrapeConfigs checks every job by itself, so that its place is known, and
+// keeps the list as text.
+func (d *decoder) scrapeConfigs(n *yaml.Node, path string) (ScrapeConfigs, bool) {
+	if isNull(n) {
+		return "", true
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.failf(n, rules.CheckType, "", "%s is %s, expected a list of jobs as in Prometheus", path, d.kind(n, path))
+		return "", false
+	}
+	before := len(d.errs)
+	d.refuseSecrets(n)
+	for i, job := range n.Content {
+		d.note(at(path, i), job)
+		text, err := jobList(job)
+		if err == nil {
+			err = (&source.ScrapeOptions{Configs: text, Dir: d.dir}).Validate()
+		}
+		if err != nil {
+			d.badJob(job, at(path, i), err)
+		}
+	}
+	out, err := jobList(n.Content...)
+	if err != nil {
+		d.failf(n, rules.CheckType, "", "%s cannot be read: %v", path, err)
+	}
+	return ScrapeConfigs(out), len(d.errs) == before
+}
+
+func jobList(jobs ...*yaml.Node) (string, error) {
+	out, err := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Content: jobs})
+	return string(out), err
+}
+
+var (
+	// jobNoise is what errors of Prometheus begin with, and lines of a text that
+	// nobody sees.
+	jobNoise   = regexp.MustCompile(`\byaml: (unmarshal errors:)?\s*|\bscrape_configs: |\bparsing YAML file [^:]*: |\bline \d+: `)
+	unknownJob = regexp.MustCompile(`field (\S+) (?:not found|already set) in type`)
+)
+
+// badJob reports an error of Prometheus, at the key that it names if it does.
+func (d *decoder) badJob(job *yaml.Node, path string, err error) {
+	for line := range strings.SplitSeq(jobNoise.ReplaceAllString(err.Error(), ""), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		where := job
+		if m := unknownJob.FindStringSubmatch(line); m != nil {
+			if key := findKey(job, m[1]); key != nil {
+				where = key
+			}
+		}
+		d.failf(where, rules.CheckValue, "the keys are those of Prometheus' scrape_config", "%s: %s", path, line)
+	}
+}
+
+// findKey finds the first key with a name.
+func findKey(n *yaml.Node, name string) *yaml.Node {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Value == name {
+			return c
+		}
+		if key := findKey(c, name); key != nil {
+			return key
+		}
+	}
+	return nil
+}
+
+// checkJobs checks what only the whole list can tell: names that are there
+// twice. A job that is wrong by itself was reported already.
+func (r *report) checkJobs(o source.ScrapeOptions) {
+	for _, d := range r.errs {
+		if d.Pos == r.at(scrapeConfigs) || strings.HasPrefix(d.Message, scrapeConfigs) || d.Check == CheckSecret {
+			return
+		}
+	}
+	if err := o.Validate(); err != nil {
+		r.fail(scrapeConfigs, rules.CheckValue, "", "%s: %s", scrapeConfigs, strings.TrimSpace(jobNoise.ReplaceAllString(err.Error(), "")))
+	}
+}
