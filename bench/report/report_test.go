@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func report(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "out.txt")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	r, err := read([]string{file})
+	require.NoError(t, err)
+	return strings.Join(targets(r), "\n")
+}
+
+func TestReport(t *testing.T) {
+	got := report(t, `goos: linux
+BenchmarkStep-2        2000000     500 ns/op   0 B/op   0 allocs/op
+BenchmarkStep-2        2000000     700 ns/op   0 B/op   0 allocs/op
+BenchmarkStep-2        2000000    9000 ns/op   0 B/op   0 allocs/op
+BenchmarkCycle/scopes=1000/by=zeta-scaler     5  200000000 ns/op  200.0 µs/scope
+BenchmarkCycle/scopes=1000/by=rule-manager    5  1000000000 ns/op  1000 µs/scope
+BenchmarkCycle/scopes=1000/by=zeta-scaler     5  200000000 ns/op  400.0 µs/scope
+BenchmarkCycle/scopes=1000/by=rule-manager    5  1000000000 ns/op  1000 µs/scope
+BenchmarkScrape-2  100  6000000 ns/op
+BenchmarkResidentServe/store=file/scopes=1	1	33.8 MB-resident	33.9 MB-peak
+PASS
+`)
+	for _, want := range []string{
+		"Step, per scope and tick:                    700 ns (500…9000 in 3 rounds) (target ≤ 1000 ns, met)",
+		"Step, allocations:                           0 (0…0 in 3 rounds) (target ≤ 0, met)",
+		"cycle 1000 scopes:                           0.30 × rule manager (0.20…0.40 in 2 rounds) (target ≤ 0.33, met)",
+		"exporter scrape, 50 workers:                 6.00 ms (target ≤ 5.00 ms, MISSED)",
+		"serve 1 scope, idle:                         34 MB (target ≤ 60 MB, met)",
+		"restore 1000 scopes:                         not measured",
+	} {
+		require.Contains(t, got, want)
+	}
+}
+
+func TestReportRefusesWhatIsNoNumber(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.txt")
+	require.NoError(t, os.WriteFile(file, []byte("BenchmarkStep-2 10 many ns/op\n"), 0o600))
+	_, err := read([]string{file})
+	require.ErrorContains(t, err, "benchmark Step")
+	_, err = read([]string{file + ".missing"})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
