@@ -18,7 +18,7 @@ const (
 	// killTimeout is how long the kernel may take to end a killed process.
 	killTimeout = 20 * time.Second
 	// tailLines is how much of a program's log a failed test shows.
-	tailLines = 60
+	tailLines = 40
 )
 
 // Command is a program to start.
@@ -51,7 +51,7 @@ func (l *Lab) Start(t testing.TB, c Command) *Process {
 	if err != nil {
 		t.Fatalf("starting %s: %v", c.Name, err)
 	}
-	t.Logf("started %s (pid %d): %s %s", c.Name, p.PID(), filepath.Base(c.Path), strings.Join(shortened(c.Args), " "))
+	t.Logf("started %s (pid %d): %s", c.Name, p.PID(), shortened(filepath.Base(c.Path)+" "+strings.Join(c.Args, " ")))
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
@@ -89,17 +89,13 @@ func (l *Lab) start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// shortened keeps a class path from filling the screen.
-func shortened(args []string) []string {
-	const longest = 100
-	out := make([]string, len(args))
-	for i, a := range args {
-		if len(a) > longest {
-			a = a[:longest] + "…"
-		}
-		out[i] = a
+// shortened keeps the command line of a JVM from filling the screen.
+func shortened(line string) string {
+	const longest = 300
+	if len(line) > longest {
+		return line[:longest] + " …"
 	}
-	return out
+	return line
 }
 
 // PID is the process id.
