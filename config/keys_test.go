@@ -1,0 +1,176 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/rules"
+)
+
+// keyDefaults are all keys of the file with their defaults as the page has
+// them. Elements of lists and entries of mappings are below "[]" and ".NAME";
+// the keys of http_config, which stands in several places, are below that name.
+func keyDefaults() map[string]string {
+	out := map[string]string{}
+	c := &Config{Prometheus: &Prometheus{}, Embedded: &Embedded{}}
+	c.setDefaults()
+	c.Prometheus.setDefaults()
+	c.Embedded.setDefaults()
+	addKeys(out, reflect.ValueOf(c).Elem(), "")
+	h := promconfig.DefaultHTTPClientConfig
+	h.BasicAuth, h.Authorization, h.OAuth2 = &promconfig.BasicAuth{}, &promconfig.Authorization{}, &promconfig.OAuth2{}
+	addKeys(out, reflect.ValueOf(h), httpConfig)
+	for key := range out { // those of tls_config are listed once
+		if strings.HasPrefix(key, "http_config.oauth2.tls_config.") {
+			delete(out, key)
+		}
+	}
+	out["http_config.oauth2.tls_config"] = "{}"
+	return out
+}
+
+func addKeys(out map[string]string, v reflect.Value, path string) {
+	for _, f := range fieldsOf(v.Type()) {
+		if f.checks.has("flagonly") {
+			continue
+		}
+		addKey(out, f, v.FieldByIndex(f.index), join(path, f.name))
+	}
+}
+
+func addKey(out map[string]string, f field, v reflect.Value, path string) {
+	switch shapeOf(f.typ) {
+	case section:
+		if f.name == httpConfig {
+			out[path] = "{}"
+			return
+		}
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v = newSection(f.typ.Elem())
+			}
+			v = v.Elem()
+		}
+		if v.NumField() == 0 {
+			out[path] = "–"
+		}
+		addKeys(out, v, path)
+	case table:
+		out[path] = "{}"
+		if e := elem(f.typ); e.Kind() == reflect.Struct {
+			addKeys(out, reflect.New(e).Elem(), path+".NAME")
+		}
+	case list:
+		out[path] = listDefault(v)
+		if f.checks.has("required") && v.Len() == 0 {
+			out[path] = "required"
+		}
+		if e := elem(f.typ); e.Kind() == reflect.Struct {
+			addKeys(out, newSection(e).Elem(), path+"[]")
+		}
+	default:
+		if v.Kind() == reflect.Pointer {
+			v = reflect.Zero(f.typ.Elem())
+			out[path] = "–"
+			return
+		}
+		out[path] = "–"
+		if s := fmt.Sprint(show(v)); f.typ.Kind() != reflect.Map && s != "" {
+			out[path] = s
+		} else if f.checks.has("required") {
+			out[path] = "required"
+		}
+	}
+}
+
+func listDefault(v reflect.Value) string {
+	var items []string
+	for i := range v.Len() {
+		if e, ok := v.Index(i).Interface().(RuleSetEntry); ok {
+			items = append(items, "{pack: "+e.Pack+"}")
+			continue
+		}
+		items = append(items, fmt.Sprint(show(v.Index(i))))
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
+// TestKeysAreDocumented compares the page with the keys and their defaults.
+func TestKeysAreDocumented(t *testing.T) {
+	b, err := os.ReadFile("../docs/configuration.md")
+	require.NoError(t, err)
+	rows := regexp.MustCompile("(?m)^\\| `([a-z][^`]*)` \\| (.*?) \\| (.+) \\|$").FindAllStringSubmatch(string(b), -1)
+	documented := map[string]string{}
+	for _, row := range rows {
+		require.NotContains(t, documented, row[1], "twice")
+		value := strings.Trim(row[2], "`")
+		if d, err := model.ParseDuration(value); err == nil && value != "0" {
+			value = d.String() // 168h and 1w are the same
+		}
+		documented[row[1]] = value
+	}
+	want := keyDefaults()
+	require.Greater(t, len(want), 100)
+	for key, value := range want {
+		require.Contains(t, documented, key, "configuration.md lacks a key, default %s", value)
+		require.Equal(t, value, documented[key], "default of %s", key)
+	}
+	for key := range documented {
+		require.Contains(t, want, key, "configuration.md has a key that nothing reads")
+	}
+	for flag := range flagPaths() {
+		require.Contains(t, string(b), "`--"+flag+"`")
+	}
+	for _, check := range []string{CheckSecret, CheckEnvironment, CheckNotAvailable, CheckFile, CheckRuleSet, CheckScope, CheckActuator, CheckUnused} {
+		require.Contains(t, string(b), "`"+check+"`")
+	}
+}
+
+// TestExampleIsTheDefaults loads the example as it is.
+func TestExampleIsTheDefaults(t *testing.T) {
+	t.Chdir("..")
+	example, err := Load(Options{File: "zeta-scaler.example.yml", FileRequired: true})
+	require.NoError(t, err)
+	require.Empty(t, example.Warnings)
+	none, err := Load(Options{})
+	require.NoError(t, err)
+	require.Equal(t, none.String(), example.String())
+}
+
+// TestExampleHasEveryKey turns on what is off in the example.
+func TestExampleHasEveryKey(t *testing.T) {
+	b, err := os.ReadFile("../zeta-scaler.example.yml")
+	require.NoError(t, err)
+	text := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(string(b), "$1")
+	text = regexp.MustCompile(`(?m)^(\s*(?:clusters|scopes|alertmanagers):) \[\]`).ReplaceAllString(text, "$1")
+	var doc yaml.Node
+	require.NoError(t, yaml.Unmarshal([]byte(text), &doc))
+
+	// Decoding tells keys that nothing reads; secrets and files are not the point.
+	r := &report{file: "example", content: []byte(text), places: map[string]place{}}
+	d := &decoder{report: r, origin: FromEnvironment, name: "example"}
+	d.section(doc.Content[0], reflect.TypeFor[Config](), "", nil)
+	for _, e := range r.errs {
+		require.Equal(t, CheckFile, e.Check, rules.Render(r.errs))
+	}
+	index, header := regexp.MustCompile(`\[\d+\]`), regexp.MustCompile(`http_headers\.X-Api-Key`)
+	shared := regexp.MustCompile(`^.*\.http_config\.`)
+	var have []string
+	for path := range r.places {
+		path = header.ReplaceAllString(index.ReplaceAllString(path, "[]"), "http_headers.NAME")
+		have = append(have, path, shared.ReplaceAllString(path, "http_config."))
+	}
+	for key := range keyDefaults() {
+		require.True(t, slices.Contains(have, key), "the example lacks %s", key)
+	}
+}
