@@ -76,7 +76,16 @@ func (r *report) diagnostic(p rules.Position, severity rules.Severity, check, hi
 	}
 }
 
+// at is the place of a path, of the first key below it (variables and flags set
+// keys without a section around), or of the nearest section around it.
 func (r *report) at(path string) rules.Position {
+	if _, ok := r.places[path]; !ok {
+		for _, below := range slices.Sorted(maps.Keys(r.places)) {
+			if strings.HasPrefix(below, path+".") {
+				return r.places[below].pos
+			}
+		}
+	}
 	for {
 		if p, ok := r.places[path]; ok {
 			return p.pos
@@ -89,25 +98,11 @@ func (r *report) at(path string) rules.Position {
 	}
 }
 
-// within is the place of a section or of the first key in it that was set:
-// variables and flags set keys without a section around.
-func (r *report) within(section string) rules.Position {
-	if _, ok := r.places[section]; ok {
-		return r.at(section)
-	}
-	for _, path := range slices.Sorted(maps.Keys(r.places)) {
-		if strings.HasPrefix(path, section+".") {
-			return r.at(path)
-		}
-	}
-	return r.at(section)
-}
-
 // secretLine matches lines that may hold a secret. Names of keys that only name
 // a file are taken out before.
 var (
 	fileKey    = regexp.MustCompile(`\w+_files?\b`)
-	secretLine = regexp.MustCompile(`(?i)pass|secret|token|credential|auth|cookie|api.?key|bearer|://[^/\s]*@|\bkey\s*:|\bca\s*:|\bcert\s*:`)
+	secretLine = regexp.MustCompile(`(?i)http_config|pass?w|pass\b|phrase|secret|token|credential|auth|cookie|api.?key|bearer|://[^/\s]*@|\bkey\s*:|\bca\s*:|\bcert\s*:`)
 )
 
 // snippet quotes a line of the file, unless it may hold a secret: errors end up

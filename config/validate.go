@@ -54,8 +54,8 @@ func (r *report) httpConfig(h *promconfig.HTTPClientConfig, path string) {
 // checkSource checks where samples come from.
 func (c *Config) checkSource(r *report) {
 	if c.Prometheus != nil && c.Embedded != nil {
-		r.failAt(r.within("embedded"), rules.CheckValue, "remove one of the two",
-			"both prometheus (set by %s) and embedded, expected one", sourceText(r.within("prometheus")))
+		r.fail("embedded", rules.CheckValue, "remove one of the two",
+			"both prometheus (set by %s) and embedded, expected one", sourceText(r.at("prometheus")))
 	}
 	if p := c.Prometheus; p != nil {
 		if len(p.URLs) == 0 {

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBadFilesKeepSecrets looks for the secret that some bad files have in them.
+func TestBadFilesKeepSecrets(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yml")
+	require.NoError(t, err)
+	with := 0
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(b), "hunter2") {
+			with++
+			_, err = Load(Options{File: file, FileRequired: true})
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "hunter2", file)
+		}
+	}
+	require.Greater(t, with, 5)
+}
+
+// TestSecretsInOddPlacesStayThere covers mistakes around secrets: the error
+// must not quote the line.
+func TestSecretsInOddPlacesStayThere(t *testing.T) {
+	for _, text := range []string{
+		"prometheus:\n  http_config:\n    basic_auth: hunter2\n",
+		"prometheus:\n  http_config: hunter2\n",
+		"prometheus:\n  http_config:\n    basic_auth: {password: [hunter2]}\n",
+		"prometheus:\n  http_config:\n    basic_auth: {password: {a: hunter2}}\n",
+		"prometheus:\n  http_config:\n    authorization: {credentials: 'hunter2', credentials: hunter2}\n",
+		"prometheus: {pasword: hunter2}\n",
+		"prometheus: {urls: 'http://u:hunter2@p'}\n",
+		"prometheus: {urls: ['http://u:hunter2@p:bad']}\n",
+		"prometheus: {urls: ['ftp://u:hunter2@p']}\n",
+		"prometheus: {headers: {X-Token: [hunter2]}}\n",
+		"prometheus: {headers: {A: [hunter2]}}\n",
+		"web: {bearer_tokens: hunter2}\n",
+		"clusters: [{name: a, urls: ['http://u:hunter2@m:8080']}]\n",
+		"clusters: [{name: a, urls: ['http://m'], http_config: {tls_config: {key: hunter2}}}]\n",
+		"prometheus: {http_config: {http_headers: {X: {secrets: [hunter2]}}}}\n",
+		"prometheus: {http_config: {proxy_url: 'foo://u:hunter2@p'}}\n",
+		"probe: {allowed_targets: ['http://u:hunter2@m:8080']}\n",
+		"embedded: {scrape_configs: [{job_name: a, authorization: {credentials: hunter2}}]}\n",
+		"embedded: {scrape_configs: [{job_name: a, static_configs: [{targets: ['http://u:hunter2@x']}]}]}\n",
+	} {
+		_, err := loadText(t, text, nil, nil)
+		require.Error(t, err, text)
+		require.NotContains(t, err.Error(), "hunter2", text)
+	}
+}
+
+func TestSecretsOfTheEnvironmentAreMasked(t *testing.T) {
+	env := []string{
+		"ZETA_SCALER__PROMETHEUS__HEADERS__X_API_KEY=hunter2",
+		"ZETA_SCALER__PROMETHEUS__QUERY_PARAMS__TOKEN=hunter2",
+		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__BASIC_AUTH__PASSWORD=hunter2",
+		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__BASIC_AUTH__USERNAME=ann",
+		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__PROXY_URL=http://u:hunter2@proxy:3128",
+		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__TLS_CONFIG__CERT=text",
+		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__TLS_CONFIG__KEY=hunter2",
+		"ZETA_SCALER__PROBE__HTTP_CONFIG__AUTHORIZATION__CREDENTIALS=hunter2",
+	}
+	c, err := loadText(t, "probe: {allowed_targets: ['http://m:8080']}", env, nil)
+	require.NoError(t, err)
+	require.Equal(t, "hunter2", c.Prometheus.Headers["X-Api-Key"])
+	js, err := json.Marshal(c)
+	require.NoError(t, err)
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("loaded", "config", c)
+	for _, shown := range []string{
+		c.String(), string(js), log.String(), fmt.Sprint(c), fmt.Sprintf("%v %+v %#v", c, c, c), fmt.Sprint(c.Settings()),
+	} {
+		require.NotContains(t, shown, "hunter2")
+		require.Contains(t, shown, "X-Api-Key")
+	}
+	s := settingOf(t, c, "prometheus.headers.X-Api-Key")
+	require.Equal(t, Setting{
+		Path: "prometheus.headers.X-Api-Key", Value: masked, Origin: FromEnvironment,
+		Source: "ZETA_SCALER__PROMETHEUS__HEADERS__X_API_KEY",
+	}, s)
+	require.Equal(t, masked, settingOf(t, c, "prometheus.http_config.basic_auth.password").Value)
+	require.Equal(t, "ann", settingOf(t, c, "prometheus.http_config.basic_auth.username").Value)
+	require.Equal(t, "http://u:xxxxx@proxy:3128", settingOf(t, c, "prometheus.http_config.proxy_url").Value)
+
+	// A secret variable that is wrong is not quoted either.
+	_, err = Load(Options{Env: []string{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__PROXY_URL=foo://u:hunter2@proxy"}})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "hunter2")
+}
