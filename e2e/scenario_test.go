@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -199,7 +198,7 @@ func (s *story) pages(t *testing.T) {
 
 	page, err = harness.Get(t.Context(), s.cut.url("/metrics"))
 	require.NoError(t, err)
-	require.Regexp(t, regexp.MustCompile(`(?m)^seatunnel_autoscaler_current_workers\{.*cluster="real".*\} 2$`), page)
+	require.Regexp(t, `(?m)^seatunnel_autoscaler_current_workers\{.*cluster="real".*\} 2$`, page)
 	checkMetricsPage(t, page)
 }
 
@@ -379,5 +378,5 @@ func (s *story) freezeWorker(t *testing.T) {
 	t.Logf("the slowest answer of the exporter took %s", slowest.Round(time.Millisecond))
 	page, err := harness.Get(t.Context(), s.exporter.url("/metrics"))
 	require.NoError(t, err)
-	require.Regexp(t, regexp.MustCompile(`(?m)^seatunnel_zeta_scrape_errors_total\{cluster="real",endpoint="system-monitoring-information"\} [1-9]`), page)
+	require.Regexp(t, `(?m)^seatunnel_zeta_scrape_errors_total\{cluster="real",endpoint="system-monitoring-information"\} [1-9]`, page)
 }

@@ -69,7 +69,7 @@ func TestProcessesDieWithTheTestBinary(t *testing.T) {
 	cmd.Env = append(os.Environ(), childEnv+"=1")
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	require.True(t, errors.As(err, &exit), "the child kills itself, got %v", err)
+	require.ErrorAs(t, err, &exit, "the child kills itself")
 	fields := strings.Fields(string(out))
 	require.Len(t, fields, 2, "output %q, errors %q", out, exit.Stderr)
 	defer os.RemoveAll(fields[1])
