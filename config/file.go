@@ -85,6 +85,8 @@ func (d *decoder) root() *yaml.Node {
 	if len(d.errs) > before {
 		return nil
 	}
+	d.hidden = map[int]bool{}
+	d.hide(docs[0].Content[0], false)
 	return docs[0].Content[0]
 }
 

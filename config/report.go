@@ -47,6 +47,8 @@ type report struct {
 	// file and content are of the configuration file, to quote from.
 	file    string
 	content []byte
+	// hidden are the lines that secrets stand in, wherever that is.
+	hidden map[int]bool
 	// places are where values were set, by path such as "scopes[0].mode".
 	places map[string]place
 	errs   []rules.Diagnostic
@@ -108,7 +110,7 @@ var (
 // snippet quotes a line of the file, unless it may hold a secret: errors end up
 // in logs.
 func (r *report) snippet(p rules.Position) string {
-	if p.File != r.file || p.Line == 0 {
+	if p.File != r.file || p.Line == 0 || r.hidden[p.Line] {
 		return ""
 	}
 	s := rules.Snippet(r.content, p)

@@ -50,13 +50,14 @@ var (
 	// jobNoise is what errors of Prometheus begin with, and lines of a text that
 	// nobody sees.
 	jobNoise   = regexp.MustCompile(`\byaml: (unmarshal errors:)?\s*|\bscrape_configs: |\bparsing YAML file [^:]*: |\bline \d+: `)
+	userInfo   = regexp.MustCompile(`://[^/\s"]*@`)
 	unknownJob = regexp.MustCompile(`field (\S+) (?:not found|already set) in type`)
 )
 
 // badJob reports an error of Prometheus, at the key that it names if it does.
 func (d *decoder) badJob(job *yaml.Node, path string, err error) {
 	for line := range strings.SplitSeq(jobNoise.ReplaceAllString(err.Error(), ""), "\n") {
-		line = strings.TrimSpace(line)
+		line = userInfo.ReplaceAllString(strings.TrimSpace(line), "://…@")
 		if line == "" {
 			continue
 		}

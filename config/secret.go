@@ -20,7 +20,26 @@ const httpConfig = "http_config"
 const masked = "<secret>"
 
 // secretName matches the names of headers and parameters that hold secrets.
-var secretName = regexp.MustCompile(`(?i)auth|cookie|token|secret|passw|credential|api[-_]?key|access[-_]?key`)
+var secretName = regexp.MustCompile(`(?i)auth|cookie|token|secret|pass?w|credential|api[-_]?key|access[-_]?key`)
+
+// hide notes the lines of values that may be secrets by the name of a key
+// around them, so that no error quotes them.
+func (d *decoder) hide(n *yaml.Node, secret bool) {
+	if secret {
+		for line := n.Line; line <= n.Line+strings.Count(n.Value, "\n"); line++ {
+			d.hidden[line] = true
+		}
+	}
+	for i, c := range n.Content {
+		inside := secret
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			key := n.Content[i-1].Value
+			inside = inside || !fileKey.MatchString(key) && secretName.MatchString(key) ||
+				slices.Contains([]string{"headers", "http_headers", "query_params", "key", "proxy_url"}, key)
+		}
+		d.hide(c, inside)
+	}
+}
 
 // secretPath reports whether values below a path are kept out of messages.
 func secretPath(path string) bool {
