@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// clusterName is the scope of every test.
-	clusterName = "real"
 	// readyWithin is how long a program of ours may take to be ready.
 	readyWithin = time.Minute
 )
@@ -79,37 +77,6 @@ func (s *scaler) status(ctx context.Context) (api.ScopeStatus, error) {
 		return api.ScopeStatus{}, fmt.Errorf("status has %d scopes, want 1", len(reply.Scopes))
 	}
 	return reply.Scopes[0], nil
-}
-
-// decision is what must be equal wherever the same ticks are judged.
-type decision struct {
-	Row      scaling.RowID
-	Action   scaling.Action
-	Current  string
-	Target   string
-	Triggers string
-}
-
-func decisionOf(r scaling.Recommendation) decision {
-	return decision{
-		Row: r.Row, Action: r.Action, Current: number(r.CurrentWorkers), Target: number(r.RecommendedWorkers),
-		Triggers: strings.Join(names(r.TriggerConditions), " "),
-	}
-}
-
-func number(n *int) string {
-	if n == nil {
-		return "unknown"
-	}
-	return fmt.Sprint(*n)
-}
-
-func names(conditions []scaling.Condition) []string {
-	var out []string
-	for _, c := range conditions {
-		out = append(out, c.Name)
-	}
-	return out
 }
 
 // waitFor waits for a published decision and returns it.
