@@ -120,11 +120,12 @@ func (d *decoder) name(n *yaml.Node, what string, pattern *regexp.Regexp) string
 }
 
 func (d *decoder) version(n *yaml.Node) string {
-	s, ok := d.str(n, "version")
-	if !ok {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" {
+		d.failf(n, CheckType, "a version has three numbers", "version is %s, expected a semantic version such as 1.0.0", kindOf(n))
 		return ""
 	}
-	if _, err := semver.StrictNewVersion(s); err != nil {
+	s, ok := d.str(n, "version")
+	if _, err := semver.StrictNewVersion(s); ok && err != nil {
 		d.failf(n, CheckValue, "", "version is %q, expected a semantic version such as 1.0.0", s)
 	}
 	return s

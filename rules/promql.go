@@ -56,6 +56,13 @@ func (d *decoder) promQLErrors(n *yaml.Node, value, what string, err error) {
 		d.failf(n, CheckPromQL, "", "%s does not parse: %v", what, err)
 		return
 	}
+	// After a syntax error, what the parser says further is guesswork.
+	for i := range errs {
+		if strings.HasPrefix(errs[i].Err.Error(), "unexpected ") {
+			errs = errs[i : i+1]
+			break
+		}
+	}
 	for i := range errs {
 		p := d.exprPos(n, value, int(errs[i].PositionRange.Start))
 		d.report(p, SeverityError, CheckPromQL, "", fmt.Sprintf("%s does not parse: %v", what, errs[i].Err))

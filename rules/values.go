@@ -75,7 +75,16 @@ func (d *decoder) number(n *yaml.Node, what string) (float64, bool) {
 	var v float64
 	tag := n.ShortTag()
 	if n.Kind != yaml.ScalarNode || tag != "!!int" && tag != "!!float" || n.Decode(&v) != nil {
-		d.failf(n, CheckType, "", "%s is %s, expected a number", what, kindOf(n))
+		hint := ""
+		if v, err := model.ParseDuration(n.Value); n.Kind == yaml.ScalarNode && err == nil {
+			hint = "thresholds have no unit; in seconds: " + strconv.FormatFloat(time.Duration(v).Seconds(), 'g', -1, 64)
+		} else if v, err := strconv.ParseFloat(strings.TrimSuffix(n.Value, "%"), 64); n.Kind == yaml.ScalarNode && err == nil {
+			hint = "write it without quotes, a percentage as a ratio: " + strconv.FormatFloat(v/100, 'g', -1, 64)
+			if !strings.HasSuffix(n.Value, "%") {
+				hint = "write it without quotes: " + n.Value
+			}
+		}
+		d.failf(n, CheckType, hint, "%s is %s, expected a number", what, kindOf(n))
 		return 0, false
 	}
 	if math.IsNaN(v) {

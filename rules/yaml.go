@@ -54,7 +54,7 @@ func (d *decoder) root(data []byte) *yaml.Node {
 		return nil
 	}
 	if !utf8.Valid(data) {
-		d.failf(start, CheckYAML, "save the file as UTF-8", "the file is not UTF-8 text")
+		d.failf(firstInvalid(data), CheckYAML, "save the file as UTF-8", "the file is not UTF-8 text")
 		return nil
 	}
 	docs, err := documents(data)
@@ -76,6 +76,24 @@ func (d *decoder) root(data []byte) *yaml.Node {
 		return nil
 	}
 	return docs[0].Content[0]
+}
+
+// firstInvalid is where bytes stop being UTF-8.
+func firstInvalid(data []byte) *yaml.Node {
+	n := &yaml.Node{Line: 1, Column: 1}
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return n
+		case r == '\n':
+			n.Line, n.Column = n.Line+1, 1
+		default:
+			n.Column++
+		}
+		data = data[size:]
+	}
+	return n
 }
 
 // documents parses up to two documents of a file: the second one is an error
