@@ -26,8 +26,8 @@ func (g *group) foldFinal(cols []column, at int64) {
 		for i := range s.tracks {
 			t := &s.tracks[i]
 			t.read(s.cells, cols)
-			t.decision = t.member.Step(t.spare, t.kept, at, &t.samples, &s.limits)
-			t.kept, t.spare = t.spare, t.kept
+			t.decision = t.member.Step(t.member.spare, t.kept, at, &t.samples, &s.limits)
+			t.kept, t.member.spare = t.member.spare, t.kept
 		}
 	}
 	g.keptAt, g.hasKept = at, true
@@ -74,13 +74,16 @@ func (g *group) stepProvisional(cols []column, at int64, begin bool) {
 		s.limits = g.limitsOf(s, time.UnixMilli(at))
 		for i := range s.tracks {
 			t := &s.tracks[i]
+			if t.provisional == nil {
+				t.provisional = t.member.NewState()
+			}
 			base := t.provisional
 			if begin || !base.Started {
 				base = t.kept
 			}
 			t.read(s.cells, cols)
-			t.decision = t.member.Step(t.spare, base, at, &t.samples, &s.limits)
-			t.provisional, t.spare = t.spare, t.provisional
+			t.decision = t.member.Step(t.member.spare, base, at, &t.samples, &s.limits)
+			t.provisional, t.member.spare = t.member.spare, t.provisional
 		}
 	}
 }
@@ -91,7 +94,9 @@ func (g *group) promote() {
 	for _, s := range g.scopes.sorted {
 		for i := range s.tracks {
 			t := &s.tracks[i]
-			t.kept, t.provisional = t.provisional, t.kept
+			if t.provisional != nil { // a scope that is older than the provisional ticks
+				t.kept, t.provisional = t.provisional, nil
+			}
 		}
 	}
 	g.keptAt, g.hasKept = g.provAt, true

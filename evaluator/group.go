@@ -71,7 +71,7 @@ func newGroup(active *rules.RuleSet, shadows []*rules.RuleSet, interval time.Dur
 }
 
 func (g *group) addMember(p *Program) error {
-	m := &member{Program: p, queries: make([]int, len(p.Queries))}
+	m := &member{Program: p, queries: make([]int, len(p.Queries)), spare: p.NewState()}
 	for i, q := range p.Queries {
 		m.queries[i] = g.queryIndex(q)
 	}
@@ -121,7 +121,7 @@ func (g *group) newScope(ls []scaling.Label, listed *ScopeConfig, shadows []int,
 	for _, i := range append([]int{0}, shadows...) {
 		m := g.members[i]
 		s.tracks = append(s.tracks, track{
-			member: m, kept: m.NewState(), provisional: m.NewState(), spare: m.NewState(),
+			member: m, kept: m.NewState(),
 			samples: Samples{Signals: make([]Reading, len(m.signals))},
 		})
 		s.tracks[len(s.tracks)-1].kept.Restored = first == g.restoredFrom

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/rules"
@@ -12,6 +13,11 @@ import (
 // maxRampGap is the longest gap, in ticks, over which a ramp is followed; a
 // longer one begins a new ramp.
 const maxRampGap = 1000
+
+// manyScopes is from how many scopes on the memory of a tick is given back to
+// the system as soon as the tick is over: nothing of it is needed for an
+// interval, and the collector by itself would keep it.
+const manyScopes = 1000
 
 // trimEvery is how often the history is trimmed.
 const trimEvery = 10 * time.Minute
@@ -104,6 +110,9 @@ func (r *runner) tick(ctx context.Context, at int64) error {
 	r.last, r.hasLast = at, true
 	r.trim(ctx)
 	r.Instruments.Evaluated(r.Clock.Now().Sub(began))
+	if len(r.group.scopes.sorted) >= manyScopes {
+		debug.FreeOSMemory()
+	}
 	if n := r.group.scopes.ignored; n > 0 {
 		r.Instruments.IgnoredSamples(n)
 		r.group.scopes.ignored = 0

@@ -22,10 +22,11 @@ type cell struct {
 type track struct {
 	member *member
 	// kept is the state after the last final tick. provisional goes on from it
-	// while the source gives no answer, and is dropped when it answers again.
-	kept, provisional, spare *State
-	samples                  Samples
-	decision                 Decision
+	// while the source gives no answer, and is dropped when it answers again;
+	// nil until that happens.
+	kept, provisional *State
+	samples           Samples
+	decision          Decision
 }
 
 // member is one rule set of a group: the active one or a shadow.
@@ -34,6 +35,9 @@ type member struct {
 	// queries maps the program's queries to the group's.
 	queries []int
 	summary []*summary
+	// spare is what the next Step writes to; it then changes places with the
+	// state of the track.
+	spare *State
 }
 
 // scopeState is everything that a group knows about one scope.
