@@ -2,13 +2,16 @@ package web
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/bcrypt"
@@ -21,34 +24,29 @@ type fileConfig struct {
 	Users map[string]string `yaml:"basic_auth_users"`
 }
 
-type tlsConfig struct {
-	CertFile       string     `yaml:"cert_file"`
-	KeyFile        string     `yaml:"key_file"`
-	ClientAuthType string     `yaml:"client_auth_type"`
-	ClientCAFile   string     `yaml:"client_ca_file"`
-	MinVersion     tlsVersion `yaml:"min_version"`
-	MaxVersion     tlsVersion `yaml:"max_version"`
-}
-
 type httpConfig struct {
 	HTTP2   *bool             `yaml:"http2"`
 	Headers map[string]string `yaml:"headers"`
 }
 
-// tlsVersion is a protocol version by its name in the format.
-type tlsVersion uint16
+func (c httpConfig) http2() bool { return c.HTTP2 == nil || *c.HTTP2 }
 
-// UnmarshalYAML reads TLS12 or TLS13: older versions are not offered.
-func (v *tlsVersion) UnmarshalYAML(n *yaml.Node) error {
-	switch n.Value {
-	case "TLS12":
-		*v = tls.VersionTLS12
-	case "TLS13":
-		*v = tls.VersionTLS13
-	default:
-		return fmt.Errorf("line %d: TLS version is %q, expected TLS12 or TLS13", n.Line, n.Value)
+// protocols are what a TLS handshake offers.
+func (c httpConfig) protocols() []string {
+	if c.http2() {
+		return []string{"h2", "http/1.1"}
 	}
-	return nil
+	return []string{"http/1.1"}
+}
+
+// headers are those that a web configuration may set, as in the exporter
+// toolkit.
+func headers() []string {
+	return []string{
+		"Content-Security-Policy", "Cross-Origin-Embedder-Policy", "Cross-Origin-Opener-Policy",
+		"Cross-Origin-Resource-Policy", "Permissions-Policy", "Referrer-Policy", "Strict-Transport-Security",
+		"X-Content-Type-Options", "X-Frame-Options", "X-XSS-Protection",
+	}
 }
 
 // readFile reads and checks a web configuration file; "" is an empty one.
@@ -64,7 +62,7 @@ func readFile(path string) (*fileConfig, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
 	if err := dec.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %s", path, yamlMessage(err))
 	}
 	if err := c.check(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -72,98 +70,40 @@ func readFile(path string) (*fileConfig, error) {
 	return c, nil
 }
 
+var (
+	goType    = regexp.MustCompile(` not found in type web\.\w+`)
+	yamlValue = regexp.MustCompile("cannot unmarshal (\\S+)(?: `[^`]*`)? into \\S+")
+)
+
+// yamlMessage says an error of the YAML library without names of Go types, and
+// without values, which may be passwords.
+func yamlMessage(err error) string {
+	m := strings.TrimPrefix(err.Error(), "yaml: ")
+	m = strings.ReplaceAll(strings.TrimPrefix(m, "unmarshal errors:\n  "), "\n  ", "; ")
+	m = goType.ReplaceAllString(m, " is not known here")
+	return yamlValue.ReplaceAllString(m, "a value of the wrong type ($1)")
+}
+
 // check reports everything that is wrong and makes paths relative to the
 // file's folder absolute.
 func (c *fileConfig) check(dir string) error {
 	var errs []error
-	for user, hash := range c.Users {
-		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
+	for _, user := range slices.Sorted(maps.Keys(c.Users)) {
+		if _, err := bcrypt.Cost([]byte(c.Users[user])); err != nil {
 			// The text of a wrong hash may be a password.
 			errs = append(errs, fmt.Errorf("basic_auth_users: the value of user %q is not a bcrypt hash; make one with: htpasswd -nBC 10 %s", user, user))
 		}
 	}
-	if c.TLS == nil {
-		return errors.Join(errs...)
-	}
-	for _, f := range []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCAFile} {
-		if *f != "" && !filepath.IsAbs(*f) {
-			*f = filepath.Join(dir, *f)
+	for _, name := range slices.Sorted(maps.Keys(c.HTTP.Headers)) {
+		switch value := c.HTTP.Headers[name]; {
+		case !slices.Contains(headers(), http.CanonicalHeaderKey(name)) && !slices.Contains(headers(), name):
+			errs = append(errs, fmt.Errorf("http_server_config.headers: %s cannot be set, only %s", name, strings.Join(headers(), ", ")))
+		case strings.ContainsAny(value, "\r\n\x00"):
+			errs = append(errs, fmt.Errorf("http_server_config.headers: %s has a line break in it", name))
 		}
 	}
-	if c.TLS.CertFile == "" || c.TLS.KeyFile == "" {
-		errs = append(errs, errors.New("tls_server_config: cert_file and key_file are both needed"))
-	} else if _, err := tls.LoadX509KeyPair(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
-		errs = append(errs, fmt.Errorf("tls_server_config: %w", err))
-	}
-	if _, err := clientAuth(c.TLS.ClientAuthType); err != nil {
-		errs = append(errs, err)
-	}
-	if c.TLS.ClientCAFile != "" {
-		if _, err := readPool(c.TLS.ClientCAFile); err != nil {
-			errs = append(errs, err)
-		}
+	if c.TLS != nil {
+		errs = append(errs, c.TLS.check(dir))
 	}
 	return errors.Join(errs...)
-}
-
-// clientAuth is Go's own names, as in the exporter toolkit.
-func clientAuth(name string) (tls.ClientAuthType, error) {
-	switch name {
-	case "", "NoClientCert":
-		return tls.NoClientCert, nil
-	case "RequestClientCert":
-		return tls.RequestClientCert, nil
-	case "RequireAnyClientCert":
-		return tls.RequireAnyClientCert, nil
-	case "VerifyClientCertIfGiven":
-		return tls.VerifyClientCertIfGiven, nil
-	case "RequireAndVerifyClientCert":
-		return tls.RequireAndVerifyClientCert, nil
-	}
-	return 0, fmt.Errorf("tls_server_config: client_auth_type is %q, expected NoClientCert, RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven or RequireAndVerifyClientCert", name)
-}
-
-func readPool(path string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("tls_server_config: client_ca_file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("tls_server_config: client_ca_file %s has no certificate", path)
-	}
-	return pool, nil
-}
-
-// server makes the TLS configuration. Certificate, key and client authorities
-// are read again at each handshake, so that rotated files count at once.
-func (c *tlsConfig) server() *tls.Config {
-	load := func() (*tls.Config, error) {
-		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
-			return nil, err
-		}
-		auth, err := clientAuth(c.ClientAuthType)
-		if err != nil {
-			return nil, err
-		}
-		out := &tls.Config{
-			Certificates: []tls.Certificate{cert}, ClientAuth: auth, NextProtos: []string{"h2", "http/1.1"},
-			MinVersion: tls.VersionTLS12, MaxVersion: uint16(c.MaxVersion),
-		}
-		if c.MinVersion != 0 {
-			out.MinVersion = uint16(c.MinVersion)
-		}
-		if c.ClientCAFile != "" {
-			if out.ClientCAs, err = readPool(c.ClientCAFile); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		NextProtos:         []string{"h2", "http/1.1"},
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return load() },
-	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,8 @@ const reloadPath = "/-/reload"
 type Options struct {
 	// ListenAddress is host:port; port 0 takes a free one.
 	ListenAddress string
-	// ConfigFile has TLS and basic_auth_users; empty for neither.
+	// ConfigFile has TLS and basic_auth_users; empty for neither. Certificates
+	// and users are read again when they change, other changes need a restart.
 	ConfigFile string
 	// BearerTokensFile has one token per line and is read again at each use;
 	// empty for none.
@@ -44,7 +46,9 @@ type Options struct {
 	// EnableLifecycle lets POST /-/reload pass without one, provided that the
 	// listener is on a loopback address.
 	EnableLifecycle bool
-	Logger          *slog.Logger
+	// Logger gets the address, requests at debug, and what the caller of a failed
+	// request must not see; nil discards it.
+	Logger *slog.Logger
 }
 
 // Server serves one handler.
@@ -58,11 +62,14 @@ type Server struct {
 // Listen reads the files, checks that the options make sense together and
 // opens the listener, so that a wrong one is known before anything else runs.
 func Listen(ctx context.Context, o Options) (*Server, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	file, err := readFile(o.ConfigFile)
 	if err != nil {
 		return nil, err
 	}
-	auth, err := newAuthenticator(file.Users, o.BearerTokensFile)
+	auth, err := newAuthenticator(o, file.Users)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +135,8 @@ func (s *Server) serve(srv *http.Server) error {
 	if s.file.TLS == nil {
 		return srv.Serve(s.listener)
 	}
-	srv.TLSConfig = s.file.TLS.server()
-	if h2 := s.file.HTTP.HTTP2; h2 != nil && !*h2 {
+	srv.TLSConfig = s.file.TLS.server(s.file.HTTP.protocols(), s.o.Logger)
+	if !s.file.HTTP.http2() {
 		var p http.Protocols
 		p.SetHTTP1(true)
 		srv.Protocols = &p
@@ -155,12 +162,46 @@ func (s *Server) Protect(h http.Handler) http.Handler {
 		h.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer s.recover(w, r)
+		rec, began := &recorder{ResponseWriter: w}, time.Now()
+		defer s.log(r, rec, began)
+		defer s.recover(rec, r)
 		for name, value := range s.file.HTTP.Headers {
 			w.Header().Set(name, value)
 		}
-		checked.ServeHTTP(w, r)
+		checked.ServeHTTP(rec, r)
 	})
+}
+
+// recorder notes what a handler answered.
+type recorder struct {
+	http.ResponseWriter
+	status int // 0: nothing was written
+}
+
+// WriteHeader notes the status that counts; informational ones do not.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write begins an answer with status 200.
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach flushing and deadlines.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// log says at debug what was asked and answered. The query is left out: people
+// put secrets into it.
+func (s *Server) log(r *http.Request, rec *recorder, began time.Time) {
+	s.o.Logger.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path,
+		"status", cmp.Or(rec.status, http.StatusOK), "duration", time.Since(began), "remote", r.RemoteAddr)
 }
 
 // refuse decides whether a request may pass; a status of 0 lets it.
@@ -187,8 +228,9 @@ func (s *Server) refuse(r *http.Request) (status int, detail string) {
 	return 0, ""
 }
 
-// recover turns a panic of a handler into a 500 and a line in the log.
-func (s *Server) recover(w http.ResponseWriter, r *http.Request) {
+// recover turns a panic of a handler into a 500 and a line in the log. An
+// answer that has begun is cut off, so that nobody takes it for whole.
+func (s *Server) recover(w *recorder, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -197,6 +239,9 @@ func (s *Server) recover(w http.ResponseWriter, r *http.Request) {
 		panic(v)
 	}
 	s.o.Logger.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
 	problem(w, http.StatusInternalServerError, "internal error; the log says more")
 }
 

@@ -1,0 +1,143 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/bcrypt"
+)
+
+// hashOf is a cheap hash.
+func hashOf(t *testing.T, password string) string {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	require.NoError(t, err)
+	return string(hash)
+}
+
+func request(t *testing.T) *http.Request {
+	t.Helper()
+	return httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+}
+
+func TestVerdictsAreBounded(t *testing.T) {
+	a, err := newAuthenticator(Options{}, map[string]string{"ann": hashOf(t, "secret")})
+	require.NoError(t, err)
+	ok, err := a.knowsUser(request(t), "ann", "secret")
+	require.NoError(t, err)
+	require.True(t, ok)
+	for i := range 2*maxVerdicts + 1 {
+		ok, err := a.knowsUser(request(t), "ann", fmt.Sprint(i))
+		require.NoError(t, err)
+		require.False(t, ok)
+	}
+	require.LessOrEqual(t, len(a.wrong), maxVerdicts)
+	require.Len(t, a.right, 1, "guesses do not make those forgotten who are known")
+}
+
+// TestKnownPasswordsAreNotComparedAgain: with all comparisons taken, a password
+// that was right before still is, and another one waits.
+func TestKnownPasswordsAreNotComparedAgain(t *testing.T) {
+	a, err := newAuthenticator(Options{}, map[string]string{"ann": hashOf(t, "secret")})
+	require.NoError(t, err)
+	_, err = a.knowsUser(request(t), "ann", "secret")
+	require.NoError(t, err)
+	for range maxComparisons {
+		a.comparing <- struct{}{}
+	}
+	ok, err := a.knowsUser(request(t), "ann", "secret")
+	require.NoError(t, err)
+	require.True(t, ok)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ok, err = a.knowsUser(request(t).WithContext(ctx), "ann", "guess")
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, ok)
+}
+
+func TestUsersAreReadAgain(t *testing.T) {
+	file := write(t, "web.yml", "basic_auth_users: {ann: "+hashOf(t, "old")+"}\n")
+	var log bytes.Buffer
+	s := listen(t, Options{ConfigFile: file})
+	s.auth.logger = slog.New(slog.NewTextHandler(&log, nil))
+	status := func(user, password string) int {
+		r := request(t)
+		r.SetBasicAuth(user, password)
+		w := httptest.NewRecorder()
+		s.Protect(echo).ServeHTTP(w, r)
+		return w.Code
+	}
+	// change replaces the file and makes sure that its time differs.
+	age := time.Hour
+	change := func(text string) {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		age -= time.Minute
+		require.NoError(t, os.Chtimes(file, time.Time{}, time.Now().Add(-age)))
+	}
+	require.Equal(t, 200, status("ann", "old"))
+	change("basic_auth_users: {ann: " + hashOf(t, "new") + ", bob: " + hashOf(t, "bob") + "}\n")
+	require.Equal(t, 401, status("ann", "old"), "a verdict ends with its hash")
+	require.Equal(t, 200, status("ann", "new"))
+	require.Equal(t, 200, status("bob", "bob"))
+	change("basic_auth_users: {ann: hunter2}\n")
+	require.Equal(t, 200, status("ann", "new"), "a wrong file changes nothing")
+	require.Equal(t, 200, status("ann", "new"))
+	require.Equal(t, 1, strings.Count(log.String(), "cannot be used"), "said once")
+	require.NotContains(t, log.String(), "hunter2")
+	require.NoError(t, os.Remove(file))
+	require.Equal(t, 200, status("ann", "new"))
+	change("{}\n")
+	require.Equal(t, 403, status("ann", "new"), "nobody is left")
+}
+
+func TestSchemesHaveNoCase(t *testing.T) {
+	s := listen(t, Options{BearerTokensFile: write(t, "tokens", "t0ken\r\n")})
+	for _, header := range []string{"Bearer t0ken", "bearer t0ken", "BEARER  t0ken"} {
+		r := request(t)
+		r.Header.Set("Authorization", header)
+		w := httptest.NewRecorder()
+		s.Protect(echo).ServeHTTP(w, r)
+		require.Equal(t, 200, w.Code, header)
+	}
+}
+
+func TestRequestsAreLoggedAtDebug(t *testing.T) {
+	var log bytes.Buffer
+	s := listen(t, Options{OpenReads: true})
+	s.o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x?token=hunter2", nil)
+	r.Header.Set("Authorization", "Bearer hunter2")
+	s.Protect(echo).ServeHTTP(httptest.NewRecorder(), r)
+	require.Contains(t, log.String(), "method=POST path=/x status=403")
+	require.NotContains(t, log.String(), "hunter2")
+}
+
+// TestBegunAnswersAreCutOff: a handler that panics in the middle must not look
+// as if it had finished.
+func TestBegunAnswersAreCutOff(t *testing.T) {
+	s := listen(t, Options{OpenReads: true})
+	srv := httptest.NewServer(s.Protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("half"))
+		require.NoError(t, http.NewResponseController(w).Flush(), "streams can flush")
+		require.NoError(t, http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)), "and renew their deadline")
+		panic("oh")
+	})))
+	defer srv.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+	require.NoError(t, err)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	_, err = new(bytes.Buffer).ReadFrom(res.Body)
+	require.Error(t, err)
+	require.NoError(t, res.Body.Close())
+}
