@@ -56,17 +56,24 @@ func (d *decoder) promQLErrors(n *yaml.Node, value, what string, err error) {
 		d.failf(n, CheckPromQL, "", "%s does not parse: %v", what, err)
 		return
 	}
-	// After a syntax error, what the parser says further is guesswork.
-	for i := range errs {
-		if strings.HasPrefix(errs[i].Err.Error(), "unexpected ") {
-			errs = errs[i : i+1]
-			break
-		}
-	}
+	errs = withoutGuesswork(errs)
 	for i := range errs {
 		p := d.exprPos(n, value, int(errs[i].PositionRange.Start))
 		d.report(p, SeverityError, CheckPromQL, "", fmt.Sprintf("%s does not parse: %v", what, errs[i].Err))
 	}
+}
+
+// withoutGuesswork keeps only the syntax error, if there is one: what the
+// parser says besides follows from it.
+func withoutGuesswork(errs parser.ParseErrors) parser.ParseErrors {
+	for i := range errs {
+		for _, prefix := range []string{"unexpected ", "unclosed ", "bad "} {
+			if strings.HasPrefix(errs[i].Err.Error(), prefix) {
+				return errs[i : i+1]
+			}
+		}
+	}
+	return errs
 }
 
 // exprPos is where the byte at offset of an expression (trimmed of space)
