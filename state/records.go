@@ -113,6 +113,26 @@ type TickRecord struct {
 	Kept time.Time `json:"kept,omitzero"`
 }
 
+// AlertRecord is what the notifier keeps about a scope: the alerts that fired
+// and are not forgotten yet, so that a new leader resolves those that no longer
+// hold.
+type AlertRecord struct {
+	Scope scaling.Scope `json:"scope"`
+	// Epoch is that of the leader that wrote the record.
+	Epoch  uint64       `json:"epoch"`
+	Alerts []FiredAlert `json:"alerts"`
+}
+
+// FiredAlert is one alert that was sent.
+type FiredAlert struct {
+	// Labels are the alert's identity; no two alerts have the same.
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	StartsAt    time.Time         `json:"startsAt"`
+	// ResolvedAt is zero while the alert is active.
+	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
+}
+
 // Decode reads the typed value of a record. Fields that this version does not
 // know are ignored, so that a store survives a downgrade.
 func Decode[T any](r Record) (T, error) {

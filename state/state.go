@@ -26,6 +26,8 @@ const (
 	Control Kind = "control"
 	// Tick is written by the evaluator, one per rule set: its last tick.
 	Tick Kind = "tick"
+	// Alert is written by the notifier, one per scope that has alerts.
+	Alert Kind = "alert"
 )
 
 // Errors that every store returns.

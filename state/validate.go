@@ -72,7 +72,7 @@ func (b Batch) Empty() bool {
 // Valid reports whether k is one of the kinds of this package.
 func (k Kind) Valid() bool {
 	switch k {
-	case Leader, Decision, Execution, Control, Tick:
+	case Leader, Decision, Execution, Control, Tick, Alert:
 		return true
 	default:
 		return false

@@ -1,0 +1,145 @@
+package alerts
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	amtemplate "github.com/prometheus/alertmanager/template"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+//go:embed annotations.tmpl
+var annotationsText string
+
+// annotationSummary is the annotation that each alert has a template of its
+// own for.
+const annotationSummary = "summary"
+
+// Annotations are the names of all annotations. One that has nothing to say is
+// left out of an alert.
+func Annotations() []string { return append([]string{annotationSummary}, commonAnnotations()...) }
+
+func commonAnnotations() []string {
+	return []string{
+		"description", "current_workers", "recommended_workers", "row", "mode", "rule_set", "triggers",
+		"blockers", "snapshot", "observed_at", "valid_until", "explain_url", "runbook_url",
+	}
+}
+
+// annotator renders annotations with the functions that Alertmanager's own
+// templates have.
+type annotator struct{ templates *template.Template }
+
+func newAnnotator() (*annotator, error) {
+	t, err := template.New("annotations").Funcs(template.FuncMap(amtemplate.DefaultFuncs)).Parse(annotationsText)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the annotations: %w", err)
+	}
+	return &annotator{templates: t}, nil
+}
+
+func (an *annotator) render(v *view) (map[string]string, error) {
+	out := map[string]string{}
+	var b strings.Builder
+	for _, name := range Annotations() {
+		b.Reset()
+		which := name
+		if name == annotationSummary {
+			which = v.Name
+		}
+		if err := an.templates.ExecuteTemplate(&b, which, v); err != nil {
+			return out, fmt.Errorf("rendering annotation %s of %s: %w", name, v.Name, err)
+		}
+		if text := strings.TrimSpace(b.String()); text != "" {
+			out[name] = strings.ToValidUTF8(text, "\uFFFD")
+		}
+	}
+	return out, nil
+}
+
+// view is what the templates see.
+type view struct {
+	Name, Severity string
+	// Scope is the scope's key.
+	Scope          string
+	ExternalURL    string
+	Mode           scaling.Mode
+	Paused         bool
+	Recommendation *scaling.Recommendation
+}
+
+func viewOf(labels map[string]string, ev *scaling.Evaluation, externalURL string) *view {
+	return &view{
+		Name: labels[labelName], Severity: labels[labelSeverity], Scope: ev.Scope.Key, ExternalURL: externalURL,
+		Mode: ev.Mode, Paused: ev.Paused, Recommendation: &ev.Recommendation,
+	}
+}
+
+// Current is the observed number of workers.
+func (v *view) Current() string { return count(v.Recommendation.CurrentWorkers) }
+
+// Target is the recommended number of workers.
+func (v *view) Target() string { return count(v.Recommendation.RecommendedWorkers) }
+
+// Triggers are the conditions that speak for more workers, with their numbers.
+func (v *view) Triggers() []string { return conditions(v.Recommendation.TriggerConditions) }
+
+// Blockers are the conditions that hold the recommendation back.
+func (v *view) Blockers() []string { return conditions(v.Recommendation.BlockingConditions) }
+
+// Snapshot are all inputs, sorted by name.
+func (v *view) Snapshot() []string {
+	inputs := v.Recommendation.MetricsSnapshot
+	out := make([]string, 0, len(inputs))
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		m := inputs[name]
+		text := name + "=" + number(m.Value)
+		if m.Reason != "" {
+			text += " (" + m.Reason + ")"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// Time is a time as Alertmanager writes it.
+func (v *view) Time(t time.Time) string { return timestamp(t) }
+
+// Query escapes a value for the query of a URL.
+func (v *view) Query(s string) string { return url.QueryEscape(s) }
+
+func count(n *int) string {
+	if n == nil {
+		return "unknown"
+	}
+	return strconv.Itoa(*n)
+}
+
+func number(v scaling.Value) string {
+	if !v.Known {
+		return "UNKNOWN"
+	}
+	return strconv.FormatFloat(v.Number, 'g', 6, 64)
+}
+
+func conditions(list []scaling.Condition) []string {
+	out := make([]string, len(list))
+	for i, c := range list {
+		out[i] = c.Name
+		if c.Value != nil && c.Threshold != nil {
+			out[i] = fmt.Sprintf("%s %s %s %s", c.Name, number(*c.Value), c.Comparison, number(scaling.Known(*c.Threshold)))
+		}
+	}
+	return out
+}
+
+// timestamp writes RFC 3339 with milliseconds.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

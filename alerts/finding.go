@@ -1,0 +1,104 @@
+package alerts
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// patience is how long the metrics have to be invalid, or the source without an
+// answer, before anybody hears of it: a restart or one missed scrape is no
+// news.
+const patience = 5 * time.Minute
+
+// finding is one alert that a tick calls for.
+type finding struct {
+	name, severity string
+	// intent marks the alerts about one recommendation: each generation is an
+	// alert of its own, so that it is delivered at once.
+	intent bool
+	// after is how long the finding has to last before it fires.
+	after time.Duration
+}
+
+// findings are what one evaluation calls for, at most one per alert name.
+func findings(ev *scaling.Evaluation) []finding {
+	var out []finding
+	r := &ev.Recommendation
+	switch r.Action {
+	case scaling.ScaleOut:
+		out = append(out, finding{name: ScaleOutRecommended, severity: Warning, intent: true})
+	case scaling.ScaleInCandidate:
+		out = append(out, finding{name: ScaleInCandidate, severity: Warning, intent: true})
+	case scaling.ScaleInBlocked:
+		out = append(out, finding{name: ScaleInBlocked, severity: Info})
+	}
+	if slices.ContainsFunc(r.BlockingConditions, func(c scaling.Condition) bool { return c.Name == scaling.BlockerMaxWorkers }) {
+		out = append(out, finding{name: AtMaxWorkers, severity: Warning})
+	}
+	if r.Row == scaling.RowUnsatisfiable {
+		out = append(out, finding{name: UnsatisfiableDemand, severity: Warning})
+	}
+	if !r.MetricsValid {
+		f := finding{name: MetricsInvalid, severity: Warning, after: patience}
+		if shortage(r) {
+			f.severity = Page
+		}
+		out = append(out, f)
+	}
+	if ev.Provisional {
+		out = append(out, finding{name: RestoreFailed, severity: Warning, after: patience})
+	}
+	return out
+}
+
+// shortage reports whether a shortage is sustained that more workers could
+// end. In the rows that are left out, a trigger of class blocking is held by a
+// guard, or the worker count is not to change at all.
+func shortage(r *scaling.Recommendation) bool {
+	switch r.Row {
+	case scaling.RowUnsatisfiable, scaling.RowBlind, scaling.RowBlindIdle, scaling.RowPaused, scaling.RowApplicationMode:
+		return false
+	}
+	return slices.ContainsFunc(r.TriggerConditions, func(c scaling.Condition) bool { return c.Class == scaling.Blocking })
+}
+
+// labelsOf are a finding's labels: identity and nothing that moves.
+func labelsOf(f *finding, ev *scaling.Evaluation) map[string]string {
+	labels := map[string]string{}
+	for _, l := range ev.Scope.Labels {
+		// Alertmanager takes an empty value for no label, and a bad name for a
+		// reason to refuse the alert.
+		if l.Name == "" || l.Value == "" || !utf8.ValidString(l.Name) || slices.Contains(ReservedLabels(), l.Name) {
+			continue
+		}
+		labels[l.Name] = strings.ToValidUTF8(l.Value, "\uFFFD")
+	}
+	labels[labelName], labels[labelScope], labels[labelSeverity] = f.name, ev.Scope.Key, f.severity
+	if f.intent {
+		labels[labelAction] = string(ev.Recommendation.Action)
+		labels[labelRecommendation] = ev.Recommendation.RecommendationID
+	}
+	return labels
+}
+
+// identity is one string for a set of labels, the same for the same set.
+func identity(labels map[string]string) string {
+	names := make([]string, 0, len(labels))
+	for n := range labels {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, n := range names {
+		// Neither byte occurs in UTF-8.
+		b.WriteString(n)
+		b.WriteByte(0xfe)
+		b.WriteString(labels[n])
+		b.WriteByte(0xff)
+	}
+	return b.String()
+}

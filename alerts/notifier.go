@@ -1,0 +1,454 @@
+package alerts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	promconfig "github.com/prometheus/common/config"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+// Defaults.
+const (
+	DefaultResendDelay   = time.Minute
+	DefaultQueueCapacity = 10_000
+	DefaultDrainTimeout  = 5 * time.Second
+)
+
+// sweepEvery is how often the alerts of scopes that are not evaluated any more
+// are looked after.
+const sweepEvery = 15 * time.Second
+
+// Settings are what a reload may change.
+type Settings struct {
+	// Alertmanagers all get every alert; none: nothing is sent nor kept.
+	Alertmanagers []Endpoint
+	// ResendDelay is the least time after which an alert is sent again; it is
+	// sent at the first tick that is not earlier. Default 1m.
+	ResendDelay time.Duration
+	// QueueCapacity is how many alerts wait for each Alertmanager, ≥ 1; beyond
+	// it the oldest are dropped. Default 10 000.
+	QueueCapacity int
+	// ExternalURL is under which users reach the service, for links; empty: no
+	// links.
+	ExternalURL string
+}
+
+func (s Settings) withDefaults() Settings {
+	if s.ResendDelay <= 0 {
+		s.ResendDelay = DefaultResendDelay
+	}
+	if s.QueueCapacity <= 0 {
+		s.QueueCapacity = DefaultQueueCapacity
+	}
+	s.ExternalURL = strings.TrimRight(s.ExternalURL, "/")
+	return s
+}
+
+// Options are what a notifier is made of; Store, Epoch and Logger are required.
+type Options struct {
+	Settings
+	// Store keeps the alerts that have fired.
+	Store state.Store
+	// Epoch is this leader's. Records of a later one are never written over.
+	Epoch  uint64
+	Logger *slog.Logger
+	// Registerer gets the counters; nil leaves them out of every page.
+	Registerer prometheus.Registerer
+	// Clock tells how far endsAt lies ahead; nil is time.Now.
+	Clock func() time.Time
+	// HTTPOptions are for every client, such as another way to dial.
+	HTTPOptions []promconfig.HTTPClientOption
+	// DrainTimeout bounds how long Run goes on with what is queued once its
+	// context has ended. Default 5s.
+	DrainTimeout time.Duration
+}
+
+// Notifier is a publisher of the evaluator. Its methods are safe for
+// concurrent use.
+type Notifier struct {
+	store       state.Store
+	epoch       uint64
+	logger      *slog.Logger
+	clock       func() time.Time
+	drain       time.Duration
+	httpOptions []promconfig.HTTPClientOption
+	annotator   *annotator
+	instruments *instruments
+	loaded      time.Time
+	// wake has a token while there may be something in outbox or dirty.
+	wake chan struct{}
+
+	mu       sync.Mutex
+	settings Settings
+	senders  []*sender
+	// running is true while Run runs; sending waits for the senders.
+	running bool
+	sending sync.WaitGroup
+	pages   map[string]*page
+	// strays are the scopes with alerts that no tick looks after: those that are
+	// gone, and those from the store that were not evaluated yet.
+	strays map[string]bool
+	outbox []outgoing
+	// dirty are the scopes whose record has to be written.
+	dirty map[string]bool
+	// fenced is true once a later leader's record was seen.
+	fenced bool
+	// storeFailing remembers what was logged; only flush uses it.
+	storeFailing bool
+}
+
+// outgoing is an alert that is due, as it was then.
+type outgoing struct {
+	alert
+	// evaluation is nil for a scope that was never evaluated by this process.
+	evaluation *scaling.Evaluation
+}
+
+// New reads the alerts that an earlier leader has left. Nothing is sent before
+// Run runs.
+func New(ctx context.Context, o Options) (*Notifier, error) {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.DrainTimeout <= 0 {
+		o.DrainTimeout = DefaultDrainTimeout
+	}
+	an, err := newAnnotator()
+	if err != nil {
+		return nil, err
+	}
+	n := &Notifier{
+		store: o.Store, epoch: o.Epoch, logger: o.Logger, clock: o.Clock, drain: o.DrainTimeout,
+		httpOptions: o.HTTPOptions, annotator: an,
+		instruments: newInstruments(o.Registerer), loaded: o.Clock(), wake: make(chan struct{}, 1),
+		pages: map[string]*page{}, strays: map[string]bool{}, dirty: map[string]bool{},
+	}
+	if err := n.load(ctx); err != nil {
+		return nil, err
+	}
+	change, err := n.Prepare(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	change.Apply()
+	return n, nil
+}
+
+// Publish takes over one tick's evaluations. It only notes what is due and
+// never waits.
+func (n *Notifier) Publish(_ context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope) {
+	now := n.clock()
+	n.mu.Lock()
+	if len(n.senders) > 0 && !n.fenced {
+		for _, s := range gone {
+			n.abandon(s.Key, now)
+		}
+		for i := range evaluations {
+			n.observe(&evaluations[i])
+		}
+	}
+	n.mu.Unlock()
+	n.notify()
+}
+
+func (n *Notifier) notify() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (n *Notifier) observe(ev *scaling.Evaluation) {
+	key := ev.Scope.Key
+	p := n.pages[key]
+	if p == nil {
+		p = &page{}
+		n.pages[key] = p
+	}
+	delete(n.strays, key)
+	due, changed := p.observe(ev, n.settings.ResendDelay)
+	n.send(p, due)
+	if changed {
+		n.dirty[key] = true
+	}
+}
+
+// abandon resolves the alerts of a scope that is judged no more.
+func (n *Notifier) abandon(key string, now time.Time) {
+	p := n.pages[key]
+	if p == nil {
+		return
+	}
+	if p.abandon(now) {
+		n.dirty[key] = true
+	}
+	n.strays[key] = true
+	due, _ := p.due(now, n.settings.ResendDelay)
+	n.send(p, due)
+	n.tidy(key, p)
+}
+
+// tidy lets go of a stray once nothing of it has to be sent again.
+func (n *Notifier) tidy(key string, p *page) {
+	if len(p.alerts) == 0 {
+		delete(n.strays, key)
+		n.dirty[key] = true
+	}
+}
+
+func (n *Notifier) send(p *page, due []*alert) {
+	for _, a := range due {
+		n.outbox = append(n.outbox, outgoing{alert: *a, evaluation: p.latest})
+	}
+}
+
+// sweep does for strays what ticks do for all others.
+func (n *Notifier) sweep() {
+	now := n.clock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key := range n.strays {
+		p := n.pages[key]
+		if !p.gone {
+			// Left by an earlier leader: it may only not have been evaluated yet.
+			if now.Sub(n.loaded) < retention {
+				continue
+			}
+			if p.abandon(now) {
+				n.dirty[key] = true
+			}
+		}
+		due, forgot := p.due(now, n.settings.ResendDelay)
+		n.send(p, due)
+		if forgot {
+			n.dirty[key] = true
+		}
+		n.tidy(key, p)
+	}
+}
+
+// resend sends everything again that the last tick spoke for. An alert that no
+// tick has spoken for since it ran out stays out.
+func (n *Notifier) resend() {
+	now := n.clock()
+	for _, p := range n.pages {
+		if p.latest == nil || now.Sub(p.latest.Tick) >= n.validity(p.latest) {
+			continue
+		}
+		for _, a := range p.alerts {
+			n.outbox = append(n.outbox, outgoing{alert: *a, evaluation: p.latest})
+		}
+	}
+}
+
+// validity is for how long an Alertmanager takes an alert for active without
+// hearing of it again: two requests in a row may fail.
+func (n *Notifier) validity(ev *scaling.Evaluation) time.Duration {
+	return 4 * max(time.Duration(ev.Interval*float64(time.Second)), n.settings.ResendDelay)
+}
+
+// Run stores and sends what is due until ctx ends, and then what is still
+// queued, for at most the drain time-out. It returns nil: an Alertmanager that
+// is away is no reason to fail.
+func (n *Notifier) Run(ctx context.Context) error {
+	n.mu.Lock()
+	n.running = true
+	for _, s := range n.senders {
+		n.start(s)
+	}
+	n.mu.Unlock()
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			n.sweep()
+			n.flush(ctx)
+		case <-n.wake:
+			n.flush(ctx)
+		}
+	}
+	n.flush(ctx)
+	n.mu.Lock()
+	n.running = false
+	for _, s := range n.senders {
+		s.stop(n.drain)
+	}
+	n.mu.Unlock()
+	n.sending.Wait()
+	return nil
+}
+
+func (n *Notifier) start(s *sender) { n.sending.Go(s.run) }
+
+// flush renders what is due, stores what has changed and hands it to the
+// senders, in that order: what an Alertmanager knows, a new leader knows too.
+func (n *Notifier) flush(ctx context.Context) {
+	n.mu.Lock()
+	out := n.outbox
+	n.outbox = nil
+	external := n.settings.ExternalURL
+	n.mu.Unlock()
+	for i := range out {
+		n.annotate(&out[i], external)
+	}
+	n.save(ctx, out)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.fenced {
+		return
+	}
+	messages := make([]message, 0, len(out))
+	for i := range out {
+		m, err := n.encode(&out[i])
+		if err != nil {
+			n.logger.Error("alert could not be encoded", "alert", out[i].labels[labelName], "err", err)
+			continue
+		}
+		messages = append(messages, m)
+	}
+	if len(messages) == 0 {
+		return
+	}
+	for _, s := range n.senders {
+		s.add(messages)
+	}
+}
+
+func (n *Notifier) annotate(o *outgoing, externalURL string) {
+	if o.evaluation == nil {
+		return // what the store has
+	}
+	annotations, err := n.annotator.render(viewOf(o.labels, o.evaluation, externalURL))
+	if err != nil {
+		n.logger.Error("annotations of an alert could not be rendered", "alert", o.labels[labelName], "err", err)
+	}
+	o.annotations = annotations
+}
+
+// postable is an alert in the format of Alertmanager's API v2.
+type postable struct {
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	StartsAt     string            `json:"startsAt"`
+	EndsAt       string            `json:"endsAt"`
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+}
+
+func (n *Notifier) encode(o *outgoing) (message, error) {
+	ends := o.resolvedAt
+	if o.active() {
+		// From now and not from the tick: a late one must not end an alert.
+		ends = n.clock().Add(n.validity(o.evaluation))
+	}
+	p := postable{Labels: o.labels, Annotations: o.annotations, StartsAt: timestamp(o.startsAt), EndsAt: timestamp(ends)}
+	if u := n.settings.ExternalURL; u != "" {
+		p.GeneratorURL = u + "/?scope=" + (&view{}).Query(o.labels[labelScope])
+	}
+	body, err := json.Marshal(p)
+	return message{identity: o.identity, body: body}, err
+}
+
+// Change is a checked set of settings that has not been applied yet.
+type Change struct {
+	n        *Notifier
+	settings Settings
+	senders  []*sender
+}
+
+// Prepare checks settings, so that the rest of a configuration can still be
+// refused before anything has changed.
+func (n *Notifier) Prepare(s Settings) (*Change, error) {
+	c := &Change{n: n, settings: s.withDefaults()}
+	names := map[string]bool{}
+	var errs []error
+	for _, e := range s.Alertmanagers {
+		sender, err := newSender(e, c.settings.QueueCapacity, n.logger, n.httpOptions...)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if names[sender.name] {
+			errs = append(errs, fmt.Errorf("alertmanager %s is listed twice", sender.name))
+		}
+		names[sender.name] = true
+		c.senders = append(c.senders, sender)
+	}
+	return c, errors.Join(errs...)
+}
+
+// Apply swaps to the settings and sends everything again, so that no alert ends
+// for the time that the change took. An Alertmanager that stays keeps its
+// queue; one that goes gets what is still queued for it.
+func (c *Change) Apply() {
+	n := c.n
+	n.mu.Lock()
+	defer n.notify()
+	defer n.mu.Unlock()
+	old := n.senders
+	n.senders = nil
+	for _, s := range c.senders {
+		n.senders = append(n.senders, n.keepOrStart(s, &old, c.settings.QueueCapacity))
+	}
+	n.settings = c.settings
+	n.instruments.capacity.Set(float64(c.settings.QueueCapacity))
+	for _, s := range old {
+		s.stop(n.drain)
+		if !named(n.senders, s.name) {
+			n.instruments.forget(s.name)
+		}
+	}
+	if len(n.senders) == 0 {
+		n.clear()
+		return
+	}
+	n.resend()
+}
+
+// keepOrStart returns the old sender of the same endpoint, which it takes off
+// the list, or starts the new one.
+func (n *Notifier) keepOrStart(s *sender, old *[]*sender, limit int) *sender {
+	for i, o := range *old {
+		if reflect.DeepEqual(o.endpoint, s.endpoint) {
+			*old = append((*old)[:i:i], (*old)[i+1:]...)
+			o.drop(o.queue.resize(limit))
+			return o
+		}
+	}
+	s.counts = n.instruments.of(s.name)
+	if n.running {
+		n.start(s)
+	}
+	return s
+}
+
+func named(senders []*sender, name string) bool {
+	for _, s := range senders {
+		if s.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// clear forgets all alerts: nobody is told any more.
+func (n *Notifier) clear() {
+	n.outbox = nil
+	for key, p := range n.pages {
+		p.alerts, p.since, p.gone = nil, nil, true
+		n.dirty[key] = true
+	}
+	clear(n.strays)
+}
