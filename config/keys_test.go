@@ -79,12 +79,10 @@ func addKey(out map[string]string, f field, v reflect.Value, path string) {
 			addKeys(out, newSection(e).Elem(), path+"[]")
 		}
 	default:
+		out[path] = "–"
 		if v.Kind() == reflect.Pointer {
-			v = reflect.Zero(f.typ.Elem())
-			out[path] = "–"
 			return
 		}
-		out[path] = "–"
 		if s := fmt.Sprint(show(v)); f.typ.Kind() != reflect.Map && s != "" {
 			out[path] = s
 		} else if f.checks.has("required") {
@@ -96,7 +94,7 @@ func addKey(out map[string]string, f field, v reflect.Value, path string) {
 func listDefault(v reflect.Value) string {
 	var items []string
 	for i := range v.Len() {
-		if e, ok := v.Index(i).Interface().(RuleSetEntry); ok {
+		if e, ok := reflect.TypeAssert[RuleSetEntry](v.Index(i)); ok {
 			items = append(items, "{pack: "+e.Pack+"}")
 			continue
 		}

@@ -95,7 +95,7 @@ func TestBadFiles(t *testing.T) {
 }
 
 func TestAllErrorsAtOnce(t *testing.T) {
-	_, err := loadText(t, "log: {level: loud}\nweb: {listen_adress: x}\nhistory: {max_age: 7}\n",
+	_, err := loadText(t, "log: {level: loud}\nweb: {listn_address: x}\nhistory: {max_age: 7}\n",
 		[]string{"ZETA_SCALER__STATE__TYPE=tape", "ZETA_SCALER__NOPE=1"}, map[string]any{"log.format": "xml"})
 	ds := diagnostics(t, err)
 	require.Len(t, ds, 6)

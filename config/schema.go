@@ -126,7 +126,7 @@ func elem(t reflect.Type) reflect.Type {
 // newSection returns a pointer to a new struct with its defaults.
 func newSection(t reflect.Type) reflect.Value {
 	v := reflect.New(t)
-	if d, ok := v.Interface().(defaulter); ok {
+	if d, ok := reflect.TypeAssert[defaulter](v); ok {
 		d.setDefaults()
 	}
 	return v

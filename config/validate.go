@@ -42,7 +42,7 @@ func (r *report) missing(path, key string) {
 func (r *report) httpConfig(h *promconfig.HTTPClientConfig, path string) {
 	errs := []error{h.Validate(), h.TLSConfig.Validate()}
 	if h.OAuth2 != nil {
-		errs = append(errs, h.OAuth2.TLSConfig.Validate(), h.OAuth2.ProxyConfig.Validate())
+		errs = append(errs, h.OAuth2.Validate())
 	}
 	for _, err := range errs {
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,10 +181,8 @@ func isPort(s string) bool {
 }
 
 func (d *decoder) oneOf(n *yaml.Node, s string, choices []string, path string) bool {
-	for _, c := range choices {
-		if s == c {
-			return true
-		}
+	if slices.Contains(choices, s) {
+		return true
 	}
 	expected := strings.Join(choices, ", ")
 	if i := strings.LastIndex(expected, ", "); i >= 0 {

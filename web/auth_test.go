@@ -126,10 +126,11 @@ func TestRequestsAreLoggedAtDebug(t *testing.T) {
 // as if it had finished.
 func TestBegunAnswersAreCutOff(t *testing.T) {
 	s := listen(t, Options{OpenReads: true})
+	errs := make(chan error, 2)
 	srv := httptest.NewServer(s.Protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("half"))
-		require.NoError(t, http.NewResponseController(w).Flush(), "streams can flush")
-		require.NoError(t, http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)), "and renew their deadline")
+		errs <- http.NewResponseController(w).Flush()
+		errs <- http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 		panic("oh")
 	})))
 	defer srv.Close()
@@ -140,4 +141,6 @@ func TestBegunAnswersAreCutOff(t *testing.T) {
 	_, err = new(bytes.Buffer).ReadFrom(res.Body)
 	require.Error(t, err)
 	require.NoError(t, res.Body.Close())
+	require.NoError(t, <-errs, "streams can flush")
+	require.NoError(t, <-errs, "and renew their deadline")
 }
