@@ -3,6 +3,8 @@ package evaluator
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/source"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
 )
@@ -116,6 +119,49 @@ func TestLostScopeIsForgotten(t *testing.T) {
 	gone = false
 	l.tick(t, at(rs, 111))
 	require.Greater(t, l.rec.newest("a").generation, uint64(1), "an id is not used twice under one epoch")
+}
+
+func TestScopeIsNotForgottenWhileNobodyAnswers(t *testing.T) {
+	rs := fixture()
+	src := quietCluster(rs)
+	store := memory.New()
+	cfg := fixtureConfig(rs, scaling.DefaultBounds())
+	cfg.ForgetAfter = 10 * 30 * time.Second
+	l := newLive(t, src, store, cfg, 1)
+	l.tick(t, at(rs, 100))
+	before := l.rec.newest("a").generation
+	src.down = func(time.Time, bool) error { return source.NoAnswer(errors.New("connection refused")) }
+	for i := 101; i < 200; i++ {
+		l.tick(t, at(rs, i))
+		require.Equal(t, scaling.RowWorkersUnknown, l.rec.newest("a").row)
+	}
+	require.Empty(t, l.rec.gone, "a source that is down says nothing about who exists")
+	_, err := store.Get(t.Context(), state.Decision, "a")
+	require.NoError(t, err)
+	// A restart in the outage forgets nobody either.
+	l = newLive(t, src, store, cfg, 2)
+	l.tick(t, at(rs, 200))
+	require.Empty(t, l.rec.gone)
+	src.down = nil
+	l.tick(t, at(rs, 201))
+	require.Equal(t, scaling.RowIdle, l.rec.newest("a").row)
+	require.Greater(t, l.rec.newest("a").generation, before)
+}
+
+func TestFailingRestoreIsLoggedOncePerChangeOfState(t *testing.T) {
+	rs := fixture()
+	src := quietCluster(rs)
+	src.warn = func(_ string, isRange bool) bool { return isRange }
+	l := newLive(t, src, memory.New(), fixtureConfig(rs, scaling.DefaultBounds(), "a"), 1)
+	var log strings.Builder
+	l.r.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	for i := 100; i < 105; i++ {
+		l.tick(t, at(rs, i))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "windows could not be restored"))
+	src.warn = nil
+	l.tick(t, at(rs, 105))
+	require.Equal(t, 1, strings.Count(log.String(), "windows are restored"))
 }
 
 func TestRemovedScopeIsCleanedAtOnce(t *testing.T) {

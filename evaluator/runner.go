@@ -42,6 +42,11 @@ type runner struct {
 	// change of state; storeFailing does for the store.
 	failing      map[int]string
 	storeFailing bool
+	// restoreFailing is true while windows cannot be restored.
+	restoreFailing bool
+	// unlisted is true while workers.current has failed: what it does not say is
+	// no sign that a scope is gone.
+	unlisted bool
 	// gone are scopes that were dropped and not yet taken out of the store.
 	gone []*scopeState
 }
@@ -156,6 +161,7 @@ func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
 		return true
 	}
 	r.noteQueries(cols)
+	r.unlisted = cols[g.active().queries[g.active().current]].failed
 	answered := !noAnswer(cols)
 	if answered && g.hasKept && g.keptAt == at-step {
 		g.foldFinal(cols, at)
@@ -202,12 +208,11 @@ func (r *runner) catchUp(ctx context.Context, at int64) bool {
 	cols := askRange(qctx, r.Source, g.queries, time.UnixMilli(from), time.UnixMilli(at), g.interval)
 	if err := firstFailure(cols); err != nil {
 		if !errors.Is(err, context.Canceled) {
-			r.Instruments.Failed("restore")
-			r.Logger.Warn("windows could not be restored, decisions are provisional until they can",
-				"rule_set", g.name, "tick", time.UnixMilli(at).UTC(), "err", err)
+			r.noteRestore(at, err)
 		}
 		return false
 	}
+	r.noteRestore(at, nil)
 	ramps, kept := r.savedRamps()
 	if fresh {
 		g.restart()
@@ -275,6 +280,23 @@ func (g *group) setRamps(ramps map[*scopeState]Ramp) {
 	}
 }
 
+// noteRestore counts every failed restore and logs once per change of state.
+func (r *runner) noteRestore(at int64, err error) {
+	if err == nil {
+		if r.restoreFailing {
+			r.Logger.Info("windows are restored", "rule_set", r.group.name, "tick", time.UnixMilli(at).UTC())
+		}
+		r.restoreFailing = false
+		return
+	}
+	r.Instruments.Failed("restore")
+	if !r.restoreFailing {
+		r.Logger.Warn("windows could not be restored, decisions are provisional until they can",
+			"rule_set", r.group.name, "tick", time.UnixMilli(at).UTC(), "err", err)
+	}
+	r.restoreFailing = true
+}
+
 // noteQueries logs a query's failure once per change of state.
 func (r *runner) noteQueries(cols []column) {
 	for i := range cols {
@@ -319,9 +341,10 @@ func (r *runner) countReasons() {
 	}
 }
 
-// forget drops discovered scopes that no query has named for too long.
+// forget drops discovered scopes that no query has named for too long. An
+// outage of the source drops nobody: its ticks are provisional.
 func (r *runner) forget(at int64) {
-	if r.forgetAfter <= 0 {
+	if r.forgetAfter <= 0 || r.unlisted {
 		return
 	}
 	gone := r.group.scopes.remove(func(s *scopeState) bool {
