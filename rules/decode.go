@@ -86,8 +86,8 @@ func (d *decoder) ruleSet(root *yaml.Node, rs *RuleSet) {
 		field{name: "ruleset", required: true, decode: func(n *yaml.Node) { rs.Name = d.name(n, "ruleset", setName) }},
 		field{name: "version", required: true, decode: func(n *yaml.Node) { rs.Version = d.version(n) }},
 		field{name: "description", decode: func(n *yaml.Node) { rs.Description, _ = d.str(n, "description") }},
-		field{name: "interval", decode: func(n *yaml.Node) { set(&rs.Interval)(d.duration(n, "interval", time.Second)) }},
-		field{name: "query_offset", decode: func(n *yaml.Node) { set(&rs.QueryOffset)(d.duration(n, "query_offset", 0)) }},
+		field{name: "interval", decode: func(n *yaml.Node) { set(&rs.Interval)(d.duration(n, "interval", time.Second, maxInterval)) }},
+		field{name: "query_offset", decode: func(n *yaml.Node) { set(&rs.QueryOffset)(d.duration(n, "query_offset", 0, maxDuration)) }},
 		field{name: "scope_by", decode: func(n *yaml.Node) { d.scopeBy(n, rs) }},
 		field{name: "slot_mode", decode: func(n *yaml.Node) { d.slotMode(n, rs) }},
 		field{name: "min_coverage", decode: func(n *yaml.Node) { d.minCoverage(n, rs) }},
@@ -212,7 +212,7 @@ func (d *decoder) bounds(n *yaml.Node, rs *RuleSet) {
 		n, "bounds", "bounds.", rs.keys,
 		field{name: "min_workers", decode: func(v *yaml.Node) { set(&b.Min)(d.integer(v, "min_workers", 0, most)) }},
 		field{name: "max_workers", decode: func(v *yaml.Node) { set(&b.Max)(d.integer(v, "max_workers", 1, most)) }},
-		field{name: "floor_delay", decode: func(v *yaml.Node) { set(&b.FloorDelay)(d.duration(v, "floor_delay", 0)) }},
+		field{name: "floor_delay", decode: func(v *yaml.Node) { set(&b.FloorDelay)(d.duration(v, "floor_delay", 0, maxDuration)) }},
 	)
 	rs.Bounds = &b
 }
@@ -235,11 +235,11 @@ func (d *decoder) step(n *yaml.Node, rs *RuleSet) {
 		field{name: "unit", decode: func(v *yaml.Node) { set(&s.Unit)(d.integer(v, "step.unit", 1, most)) }},
 		field{name: "max_step", decode: func(v *yaml.Node) { set(&s.MaxStep)(d.integer(v, "step.max_step", 1, most)) }},
 		field{name: "sustained_backlog", decode: func(v *yaml.Node) {
-			set(&s.SustainedBacklog)(d.duration(v, "step.sustained_backlog", 0))
+			set(&s.SustainedBacklog)(d.duration(v, "step.sustained_backlog", 0, maxDuration))
 		}},
 		field{name: "scheduler_backlog", decode: func(v *yaml.Node) {
-			set(&s.SchedulerBacklog)(d.duration(v, "step.scheduler_backlog", 0))
+			set(&s.SchedulerBacklog)(d.duration(v, "step.scheduler_backlog", 0, maxDuration))
 		}},
-		field{name: "boot_deadline", decode: func(v *yaml.Node) { set(&s.BootDeadline)(d.duration(v, "step.boot_deadline", 0)) }},
+		field{name: "boot_deadline", decode: func(v *yaml.Node) { set(&s.BootDeadline)(d.duration(v, "step.boot_deadline", 0, maxDuration)) }},
 	)
 }

@@ -43,12 +43,12 @@ func (d Diagnostic) String() string {
 // Render is the diagnostic for a terminal: the line of String, the source line
 // with a caret, and the hint.
 func (d Diagnostic) Render() string {
-	s := d.String() + "\n"
+	s := printable(d.String()) + "\n"
 	if d.Snippet != "" {
 		s += d.Snippet + "\n"
 	}
 	if d.Hint != "" {
-		s += "  hint: " + d.Hint + "\n"
+		s += "  hint: " + printable(d.Hint) + "\n"
 	}
 	return s
 }

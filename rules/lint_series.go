@@ -166,7 +166,11 @@ func lintUnknownSeries(rs *RuleSet, report reporter) {
 			s := findSeries(all, name)
 			if s == nil {
 				if looksLikeZeta(name) {
-					report(in.expr.within(v), fmt.Sprintf("%s: no Zeta exports %s", in.name, name), "did you mean "+nearestSeries(all, name)+"?")
+					hint := ""
+					if near := nearestSeries(all, name); near != "" {
+						hint = "did you mean " + near + "?"
+					}
+					report(in.expr.within(v), fmt.Sprintf("%s: no Zeta exports %s", in.name, name), hint)
 				}
 				continue
 			}

@@ -106,10 +106,19 @@ func lintEventWindow(rs *RuleSet, report reporter) {
 			report(s.Expr.Pos, fmt.Sprintf(
 				"signal %s: %s sees events of the last %s, but its window is %s with ticks every %s: only events at most %s apart sustain it; a single one, or one every hour, never does",
 				s.Name, w.function, model.Duration(w.reach), model.Duration(s.Out.For), model.Duration(rs.Interval), model.Duration(w.reach)),
-				fmt.Sprintf("make the range longer than %s (for + interval), or for shorter than %s",
-					model.Duration(need), model.Duration(max(0, w.reach-rs.Interval))))
+				eventWindowHint(need, w.reach-rs.Interval))
 		}
 	}
+}
+
+// eventWindowHint says how range and window fit together. A range of one
+// interval or less fits no window.
+func eventWindowHint(need, longest time.Duration) string {
+	hint := fmt.Sprintf("make the range longer than %s (for + interval)", model.Duration(need))
+	if longest > 0 {
+		hint += fmt.Sprintf(", or for shorter than %s", model.Duration(longest))
+	}
+	return hint
 }
 
 // lintLongLookback: an average over more than the window remembers what the

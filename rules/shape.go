@@ -2,6 +2,7 @@ package rules
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -102,10 +103,17 @@ func (w *shaper) selector(n *parser.VectorSelector) shape {
 	switch {
 	case known != nil:
 		s.varying = setOf(known.labels...).minus(s.fixedNames()).minus(s.dropped)
-	case len(s.fixed) == 0:
+	case len(s.fixed) == 0 && !recorded(n):
 		s.bare = n
 	}
 	return s
+}
+
+// recorded reports whether a selector names a recording rule. Those are named
+// level:metric:operation by convention, so they have been aggregated to a level
+// that only their rule tells.
+func recorded(n *parser.VectorSelector) bool {
+	return strings.Contains(selectorName(n.LabelMatchers), ":")
 }
 
 func (s *shape) fixedNames() labelSet {
@@ -318,11 +326,31 @@ func (w *shaper) relabelled(n *parser.Call) shape {
 	s.possible, s.dropped = s.possible.plus(added), s.dropped.minus(added)
 	s.fixed = maps.Clone(s.fixed)
 	delete(s.fixed, dst.Val)
+	if src, ok := renamed(n); ok && s.keyed && s.key[src] && !s.key[dst.Val] {
+		// Its values moved as they were: they still tell the samples apart.
+		s.key = s.key.minus(setOf(src)).plus(added)
+		return s
+	}
 	if s.keyed && s.key[dst.Val] {
 		// Its old values may have become one.
 		s.keyed, s.key = !s.open, s.possible
 	}
 	return s
+}
+
+// renamed reports which label a label_replace copies whole.
+func renamed(n *parser.Call) (from string, ok bool) {
+	if n.Func.Name != "label_replace" || len(n.Args) != 5 {
+		return "", false
+	}
+	text := func(i int) string {
+		if l, ok := n.Args[i].(*parser.StringLiteral); ok {
+			return l.Val
+		}
+		return ""
+	}
+	whole := (text(2) == "$1" || text(2) == "${1}") && (text(4) == "(.*)" || text(4) == "(.+)")
+	return text(3), whole && text(3) != ""
 }
 
 func (s shape) withoutLabelsKeepingKey(gone labelSet) shape {

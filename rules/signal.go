@@ -76,7 +76,7 @@ func (d *decoder) signal(n *yaml.Node) Signal {
 		}},
 		field{name: "demand", decode: func(v *yaml.Node) { set(&s.Demand)(d.boolean(v, "demand")) }},
 		field{name: "slot_mode", decode: func(v *yaml.Node) { d.signalSlotMode(v, &s) }},
-		field{name: "keep_firing_for", decode: func(v *yaml.Node) { set(&s.KeepFiringFor)(d.duration(v, "keep_firing_for", 0)) }},
+		field{name: "keep_firing_for", decode: func(v *yaml.Node) { set(&s.KeepFiringFor)(d.duration(v, "keep_firing_for", 0, maxDuration)) }},
 		field{name: "scale_out", decode: func(v *yaml.Node) { out = v }},
 		field{name: "scale_in", decode: func(v *yaml.Node) { in = v }},
 		field{name: "holds", decode: func(v *yaml.Node) { d.holds(v, &s) }},
@@ -183,7 +183,7 @@ func (d *decoder) condition(n *yaml.Node, dir scaling.Direction, s *Signal) *Con
 	ok := d.mapping(
 		n, what, what+".", s.keys,
 		comparison(Above), comparison(AtLeast), comparison(Below), comparison(AtMost),
-		field{name: "for", decode: func(v *yaml.Node) { set(&c.For)(d.duration(v, what+".for", 0)) }},
+		field{name: "for", decode: func(v *yaml.Node) { set(&c.For)(d.duration(v, what+".for", 0, maxDuration)) }},
 	)
 	if !ok || bad {
 		return &Condition{For: c.For, Comparison: badComparison}

@@ -48,8 +48,15 @@ func oneOf(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// duration decodes a Prometheus duration of at least least.
-func (d *decoder) duration(n *yaml.Node, what string, least time.Duration) (time.Duration, bool) {
+// Durations beyond these are not meant. Sums and products of what is allowed
+// stay far from the 292 years that a time.Duration holds.
+const (
+	maxInterval = 24 * time.Hour
+	maxDuration = 365 * 24 * time.Hour
+)
+
+// duration decodes a Prometheus duration from least to most.
+func (d *decoder) duration(n *yaml.Node, what string, least, most time.Duration) (time.Duration, bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.failf(n, CheckType, "", "%s is %s, expected a duration such as 5m or 1h30m", what, kindOf(n))
 		return 0, false
@@ -65,6 +72,10 @@ func (d *decoder) duration(n *yaml.Node, what string, least time.Duration) (time
 	}
 	if time.Duration(v) < least {
 		d.failf(n, CheckValue, "", "%s is %s, expected at least %s", what, v, model.Duration(least))
+		return 0, false
+	}
+	if time.Duration(v) > most {
+		d.failf(n, CheckValue, "", "%s is %s, expected at most %s", what, v, model.Duration(most))
 		return 0, false
 	}
 	return time.Duration(v), true
