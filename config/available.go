@@ -12,8 +12,4 @@ func (c *Config) checkAvailable(r *report) {
 			r.fail(p, CheckNotAvailable, "use mode: advisory", "%s: mode %s needs an executor, which this version does not have", p, s.Mode)
 		}
 	}
-	if len(c.Alerting.Alertmanagers) > 0 {
-		r.warn("alerting.alertmanagers", CheckNotAvailable, "alert on the service's own metrics in Prometheus",
-			"alerting.alertmanagers is read, but this version does not send alerts")
-	}
 }

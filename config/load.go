@@ -60,6 +60,7 @@ func load(content []byte, o Options) (*Config, error) {
 	for _, l := range merged {
 		assign(reflect.ValueOf(c).Elem(), l.path, l.value)
 	}
+	c.lockBesideState()
 	if c.Prometheus == nil && c.Embedded == nil {
 		c.Prometheus = &Prometheus{}
 		c.Prometheus.setDefaults()
@@ -71,6 +72,15 @@ func load(content []byte, o Options) (*Config, error) {
 	}
 	c.Warnings = r.warnings(c.Rules)
 	return c, nil
+}
+
+// lockBesideState keeps two processes from one state file that is not at its
+// default place: the lock then lies beside it, unless it has a place of its own.
+func (c *Config) lockBesideState() {
+	_, state := c.places["state.path"]
+	if _, lock := c.places["leadership.lock_file"]; state && !lock {
+		c.Leadership.LockFile = c.State.Path + ".lock"
+	}
 }
 
 // warnings are those of the configuration and then those of the rule sets.

@@ -122,11 +122,10 @@ scopes:
 }
 
 func TestWarnings(t *testing.T) {
-	c, err := loadText(t, "alerting: {alertmanagers: [{url: http://localhost:9093}]}\nprobe: {http_config: {follow_redirects: false}}\n", nil, nil)
+	c, err := loadText(t, "probe: {http_config: {follow_redirects: false}}\n", nil, nil)
 	require.NoError(t, err)
-	require.Len(t, c.Warnings, 2)
-	require.Equal(t, CheckNotAvailable, c.Warnings[0].Check)
-	require.Equal(t, CheckUnused, c.Warnings[1].Check)
+	require.Len(t, c.Warnings, 1)
+	require.Equal(t, CheckUnused, c.Warnings[0].Check)
 	for _, w := range c.Warnings {
 		require.Equal(t, rules.SeverityWarning, w.Severity)
 		require.NotZero(t, w.Pos.Line)
