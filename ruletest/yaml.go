@@ -238,11 +238,17 @@ func (d *decoder) duration(n *yaml.Node, what string) (time.Duration, bool) {
 	return 0, false
 }
 
+// maxInterval bounds intervals, as rule sets do: a replay adds up many of them.
+const maxInterval = 24 * time.Hour
+
 // interval decodes a duration that is longer than nothing.
 func (d *decoder) interval(n *yaml.Node, what string) time.Duration {
 	v, ok := d.duration(n, what)
-	if ok && v == 0 {
+	switch {
+	case ok && v == 0:
 		d.failf(n, "%s is 0, expected at least 1ms", what)
+	case v > maxInterval:
+		d.failf(n, "%s is %s, expected at most %s", what, model.Duration(v), model.Duration(maxInterval))
 	}
 	return v
 }
