@@ -64,6 +64,11 @@ type sender struct {
 func newSender(e Endpoint, limit int, logger *slog.Logger, options ...promconfig.HTTPClientOption) (*sender, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil {
+		// The address may hold a password, which url.Error would show.
+		var invalid *url.Error
+		if errors.As(err, &invalid) {
+			err = invalid.Err
+		}
 		return nil, fmt.Errorf("address of an Alertmanager: %w", err)
 	}
 	client, err := promconfig.NewClientFromConfig(e.HTTPClientConfig, "alertmanager", options...)

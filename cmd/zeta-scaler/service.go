@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/version"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zeta-scaler/zeta-scaler/alerts"
 	"github.com/zeta-scaler/zeta-scaler/api"
 	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
@@ -43,6 +44,7 @@ type service struct {
 	board    *evaluator.Board
 	loop     *evaluator.Loop
 	events   *events.Dispatcher
+	alerts   *alerts.Notifier
 	server   *web.Server
 
 	// mu lets one reload at a time look at cfg, the configuration that runs.
@@ -96,9 +98,14 @@ func (s *service) open(ctx context.Context) error {
 	s.events = events.New(events.Options{
 		Handlers: map[string]events.Handler{"log": events.NewLog(s.logger)}, Logger: s.logger, Registerer: s.registry,
 	})
+	if s.alerts, err = alerts.New(ctx, alerts.Options{
+		Settings: alertSettings(s.cfg), Store: s.store, Epoch: lead.Epoch(), Logger: s.logger, Registerer: s.registry,
+	}); err != nil {
+		return err
+	}
 	s.loop = evaluator.NewLoop(evaluator.Options{
 		Source: s.samples, Clock: wallClock{}, Store: s.store, Epoch: lead.Epoch(), Logger: s.logger,
-		Publishers:  []evaluator.Publisher{s.board, collector, s.events},
+		Publishers:  []evaluator.Publisher{s.board, collector, s.events, s.alerts},
 		Instruments: metrics.NewLoop(s.registry), QueryTimeout: queryTimeout(s.cfg),
 		MaxRecords: s.cfg.History.MaxRecords, MaxAge: s.cfg.History.MaxAge,
 	})
@@ -131,6 +138,7 @@ func (s *service) run(ctx context.Context) (err error) {
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.Go(func() error { return s.samples.run(ctx) })
 	eg.Go(func() error { return s.events.Run(ctx) })
+	eg.Go(func() error { return s.alerts.Run(ctx) })
 	eg.Go(func() error { return s.loop.Run(ctx, s.cfg.EvaluatorConfig()) })
 	eg.Go(func() error { return s.server.Serve(ctx, handler) })
 	eg.Go(func() error {
@@ -180,6 +188,10 @@ func (s *service) swap(ctx context.Context) error {
 	if err := sameFixedParts(s.cfg, cfg); err != nil {
 		return err
 	}
+	alerting, err := s.alerts.Prepare(alertSettings(cfg))
+	if err != nil {
+		return err
+	}
 	old := s.samples.current.Load()
 	next := old
 	if cfg.Prometheus != nil {
@@ -192,6 +204,7 @@ func (s *service) swap(ctx context.Context) error {
 		s.samples.current.Store(old)
 		return errors.Join(err, next.dismiss(old))
 	}
+	alerting.Apply()
 	if err := old.dismiss(next); err != nil {
 		s.logger.Warn("closing the replaced source", "err", err)
 	}

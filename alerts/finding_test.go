@@ -1,0 +1,155 @@
+package alerts_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/alerts"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+// raised returns what fires of one evaluation that lasts six minutes.
+func raised(t *testing.T, ev scaling.Evaluation) (out []posted) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := build(t, []string{"a"}, func(o *alerts.Options) { o.ResendDelay = 1 << 60 })
+		defer w.end()
+		w.ticks(12, ev)
+		out = w.ams["a"].take()
+	})
+	return out
+}
+
+func TestWhatRaisesAnAlert(t *testing.T) {
+	with := func(change func(ev *scaling.Evaluation)) scaling.Evaluation {
+		ev := steady()
+		change(&ev)
+		return ev
+	}
+	row := func(a scaling.Action, row scaling.RowID, blockers ...string) func(ev *scaling.Evaluation) {
+		return func(ev *scaling.Evaluation) {
+			ev.Recommendation.Action, ev.Recommendation.Row = a, row
+			for _, b := range blockers {
+				ev.Recommendation.BlockingConditions = append(ev.Recommendation.BlockingConditions, scaling.Condition{Name: b})
+			}
+		}
+	}
+	held := invalid(false)
+	held.Recommendation.TriggerConditions = []scaling.Condition{blocking()}
+	paused := invalid(true)
+	paused.Recommendation.Row = scaling.RowPaused
+	unknown := invalid(true)
+	unknown.Recommendation.Row = scaling.RowWorkersUnknown
+	saturated := invalid(true)
+	saturated.Recommendation.TriggerConditions[0].Class = scaling.Saturation
+	for name, tc := range map[string]struct {
+		ev   scaling.Evaluation
+		want []string
+	}{
+		"steady":              {steady(), nil},
+		"scale out":           {scaleOut(2), []string{"ZetaScaleOutRecommended/warning"}},
+		"scale in":            {with(row(scaling.ScaleInCandidate, scaling.RowIdle)), []string{"ZetaScaleInCandidate/warning"}},
+		"scale in blocked":    {with(row(scaling.ScaleInBlocked, scaling.RowIdleStale, scaling.BlockerMetricsStale)), []string{"ZetaScaleInBlocked/info"}},
+		"at max":              {with(row(scaling.NoAction, scaling.RowShortage, scaling.BlockerMaxWorkers)), []string{"ZetaAtMaxWorkers/warning"}},
+		"at min":              {with(row(scaling.NoAction, scaling.RowIdleAtMin, scaling.BlockerMinWorkers)), nil},
+		"unsatisfiable":       {with(row(scaling.NoAction, scaling.RowUnsatisfiable)), []string{"ZetaUnsatisfiableDemand/warning"}},
+		"invalid":             {invalid(false), []string{"ZetaMetricsInvalid/warning"}},
+		"invalid, shortage":   {invalid(true), []string{"ZetaMetricsInvalid/page"}},
+		"workers unknown":     {unknown, []string{"ZetaMetricsInvalid/page"}},
+		"invalid, held back":  {held, []string{"ZetaMetricsInvalid/warning"}},
+		"invalid, paused":     {paused, []string{"ZetaMetricsInvalid/warning"}},
+		"invalid, saturation": {saturated, []string{"ZetaMetricsInvalid/warning"}},
+		"provisional":         {with(func(ev *scaling.Evaluation) { ev.Provisional = true }), []string{"ZetaRestoreFailed/warning"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range raised(t, tc.ev) {
+				require.Contains(t, alerts.Names(), p.name())
+				got = append(got, p.name()+"/"+p.Labels["severity"])
+				_, action := p.Labels["action"]
+				_, id := p.Labels["recommendation"]
+				intent := p.name() == alerts.ScaleOutRecommended || p.name() == alerts.ScaleInCandidate
+				require.Equal(t, []bool{intent, intent}, []bool{action, id}, "on these two alone")
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// Labels are identity only: whatever else moves, they stay.
+func TestLabels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labels []scaling.Label
+		want   map[string]string
+	}{
+		"one scope":     {[]scaling.Label{}, map[string]string{"scope": "default"}},
+		"several":       {[]scaling.Label{{Name: "cluster", Value: "a/b"}, {Name: "env", Value: "é"}}, map[string]string{"scope": "a%2Fb/%C3%A9", "cluster": "a/b", "env": "é"}},
+		"reserved":      {[]scaling.Label{{Name: "recommendation", Value: "1-1-x"}, {Name: "action", Value: "NO"}, {Name: "scope", Value: "s"}}, map[string]string{"scope": "1-1-x/NO/s"}},
+		"empty value":   {[]scaling.Label{{Name: "cluster", Value: "a"}, {Name: "env", Value: ""}}, map[string]string{"scope": "a/", "cluster": "a"}},
+		"bad name":      {[]scaling.Label{{Name: "\xff", Value: "a"}, {Name: "", Value: "b"}}, map[string]string{"scope": "a/b"}},
+		"bad value":     {[]scaling.Label{{Name: "cluster", Value: "a\xffb"}}, map[string]string{"scope": "a%FFb", "cluster": "a\uFFFDb"}},
+		"like template": {[]scaling.Label{{Name: "cluster", Value: "{{.}}\n\"<"}}, map[string]string{"scope": "%7B%7B.%7D%7D%0A%22%3C", "cluster": "{{.}}\n\"<"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := one(t, raised(t, scaleOut(2, tc.labels...))).Labels
+			tc.want["alertname"], tc.want["severity"], tc.want["action"] = alerts.ScaleOutRecommended, "warning", "SCALE_OUT"
+			tc.want["recommendation"] = "7-2-" + tc.want["scope"]
+			require.Equal(t, tc.want, got)
+			for _, v := range got {
+				require.True(t, utf8.ValidString(v))
+			}
+		})
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	all := map[string]map[string]string{}
+	add := func(ev scaling.Evaluation) {
+		for _, p := range raised(t, ev) {
+			all[p.name()+"/"+p.Labels["severity"]] = p.Annotations
+			for name := range p.Annotations {
+				require.Contains(t, alerts.Annotations(), name)
+			}
+		}
+	}
+	add(scaleOut(2))
+	strong := scaleOut(2)
+	strong.Recommendation.Strength = "strong"
+	ev := invalid(true)
+	ev.Provisional, ev.Paused, ev.Recommendation.CurrentWorkers = true, true, nil
+	ev.Recommendation.Action, ev.Recommendation.RecommendedWorkers = scaling.ScaleInCandidate, new(3)
+	ev.Recommendation.BlockingConditions = []scaling.Condition{{Name: scaling.BlockerMaxWorkers}, {Name: scaling.BlockerCooldown}}
+	add(ev)
+	ev = steady()
+	ev.Recommendation.Action, ev.Recommendation.Row = scaling.ScaleInBlocked, scaling.RowUnsatisfiable
+	add(ev)
+	var covered []string
+	for key := range all {
+		name, _, _ := strings.Cut(key, "/")
+		covered = append(covered, name)
+	}
+	slices.Sort(covered)
+	want := alerts.Names()
+	slices.Sort(want)
+	require.Equal(t, want, covered, "every alert")
+	got, err := json.MarshalIndent(all, "", "  ")
+	require.NoError(t, err)
+	const file = "testdata/annotations.json"
+	if *update {
+		require.NoError(t, os.WriteFile(file, append(got, '\n'), 0o600))
+	}
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.JSONEq(t, string(b), string(got))
+	require.Contains(t, one(t, raised(t, strong)).Annotations["summary"], "(strong)")
+}
