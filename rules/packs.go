@@ -2,6 +2,7 @@ package rules
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -38,3 +39,6 @@ func PackTest(name string) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// errNoPack is returned for a name that no pack has.
+var errNoPack = errors.New("no such pack")

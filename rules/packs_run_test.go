@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zeta-scaler/zeta-scaler/rules"
-	"github.com/zeta-scaler/zeta-scaler/ruletest"
+	"github.com/zeta-scaler/zeta-scaler/ruletest" //nolint:depguard // a test only: the packs are judged by the engine that runs them
 )
 
 // TestPacks runs the tests beside the packs with the real engine.

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -221,6 +220,3 @@ func (d *decoder) threshold(n *yaml.Node, what string, s *Signal, c *Condition) 
 	c.Threshold = v
 	return ok
 }
-
-// errNoPack is returned for a name that no pack has.
-var errNoPack = errors.New("no such pack")
