@@ -1,0 +1,259 @@
+package alerts_test
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/alertmanager/matcher/parse"
+	amlabels "github.com/prometheus/alertmanager/pkg/labels"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/alerts"
+)
+
+const (
+	rulesFile     = "zeta-scaler.rules.yml"
+	ruleTestsFile = "zeta-scaler.rules_test.yml"
+	runbookURL    = "https://github.com/zeta-scaler/zeta-scaler/blob/main/docs/runbook.md#"
+)
+
+func ruleGroups(t *testing.T) map[string][]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	require.Empty(t, errs)
+	out := map[string][]rulefmt.Rule{}
+	for _, g := range groups.Groups {
+		out[g.Name] = g.Rules
+	}
+	return out
+}
+
+// The pulled way has the same alerts as the pushed one, with the same
+// severities, and those about the service.
+func TestRulesHaveTheSameAlerts(t *testing.T) {
+	groups := ruleGroups(t)
+	require.Len(t, groups, 2)
+	var scopes []string
+	for _, r := range groups["zeta-scaler-scopes"] {
+		if !slices.Contains(scopes, r.Alert) {
+			scopes = append(scopes, r.Alert)
+		}
+	}
+	require.Equal(t, alerts.Names(), scopes)
+	severities := []string{alerts.Page, alerts.Warning, alerts.Info}
+	for _, rules := range groups {
+		for _, r := range rules {
+			require.Contains(t, severities, r.Labels["severity"], r.Alert)
+			require.Equal(t, runbookURL+strings.ToLower(r.Alert), r.Annotations["runbook_url"])
+			require.NotEmpty(t, r.Annotations["summary"], r.Alert)
+			require.NotEmpty(t, r.Annotations["description"], r.Alert)
+		}
+	}
+}
+
+// Every metric that the rules ask for is documented, which other tests hold
+// against what is exported.
+func TestRulesAskForMetricsThatExist(t *testing.T) {
+	doc := read(t, "../docs/metrics.md") + read(t, "../docs/alerts.md")
+	for _, rules := range ruleGroups(t) {
+		for _, r := range rules {
+			expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
+			require.NoError(t, err)
+			found := false
+			parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+				if v, ok := n.(*parser.VectorSelector); ok {
+					found = true
+					require.Contains(t, doc, "`"+v.Name+"`", r.Alert)
+				}
+				return nil
+			})
+			require.True(t, found, r.Alert)
+		}
+	}
+}
+
+// What the notifier exports is documented.
+func TestMetricsAreDocumented(t *testing.T) {
+	doc := read(t, "../docs/alerts.md")
+	for _, name := range []string{"sent_total", "errors_total", "dropped_total", "queue_length", "queue_capacity", "latency_seconds"} {
+		require.Contains(t, doc, "`zeta_scaler_notifications_"+name+"`")
+	}
+}
+
+// Every alert has a section in the runbook, and the runbook has no others.
+func TestRunbookHasEveryAlert(t *testing.T) {
+	want := map[string]bool{}
+	for _, name := range alerts.Names() {
+		want[name] = true
+	}
+	for _, rules := range ruleGroups(t) {
+		for _, r := range rules {
+			want[r.Alert] = true
+		}
+	}
+	got := map[string]bool{}
+	for section := range strings.SplitSeq(read(t, "../docs/runbook.md"), "\n## ") {
+		title, text, _ := strings.Cut(section, "\n")
+		if !strings.HasPrefix(title, "Zeta") {
+			continue
+		}
+		got[title] = true
+		for _, part := range []string{"**Means.**", "**Look at.**", "**Do.**"} {
+			require.Contains(t, text, part, title)
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+// Every alert of the rules has a unit test, in which it fires and does not.
+func TestRulesAreTested(t *testing.T) {
+	var file struct {
+		Tests []struct {
+			AlertRuleTest []struct {
+				Alertname string
+				ExpAlerts []any `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, ruleTestsFile)), &file))
+	fires := map[string]bool{}
+	for _, test := range file.Tests {
+		for _, c := range test.AlertRuleTest {
+			fires[c.Alertname] = fires[c.Alertname] || len(c.ExpAlerts) > 0
+		}
+	}
+	for _, rules := range ruleGroups(t) {
+		for _, r := range rules {
+			require.True(t, fires[r.Alert], r.Alert)
+		}
+	}
+}
+
+// With a promtool at hand (`make e2e` builds one) the unit tests run, too.
+func TestRulesWithPromtool(t *testing.T) {
+	tool, err := filepath.Abs("../bin/e2e/promtool")
+	require.NoError(t, err)
+	if _, err := os.Stat(tool); err != nil {
+		if tool, err = exec.LookPath("promtool"); err != nil {
+			t.Skip("no promtool: make e2e runs them")
+		}
+	}
+	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", ruleTestsFile}} {
+		out, err := exec.CommandContext(t.Context(), tool, args...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}
+
+// amRoute and amConfig are what the test needs of Alertmanager's format; the
+// file as a whole is checked by amtool in e2e.
+type amRoute struct {
+	Receiver string
+	Matchers []string
+	GroupBy  []string `yaml:"group_by"`
+	Continue bool
+	Routes   []amRoute
+}
+
+type amConfig struct {
+	Route     amRoute
+	Receivers []struct{ Name string }
+	Inhibit   []struct {
+		Source []string `yaml:"source_matchers"`
+		Target []string `yaml:"target_matchers"`
+	} `yaml:"inhibit_rules"`
+}
+
+func (r *amRoute) matches(t *testing.T, labels map[string]string) bool {
+	t.Helper()
+	set := model.LabelSet{}
+	for n, v := range labels {
+		set[model.LabelName(n)] = model.LabelValue(v)
+	}
+	return matchers(t, r.Matchers).Matches(set)
+}
+
+func matchers(t *testing.T, texts []string) amlabels.Matchers {
+	t.Helper()
+	var out amlabels.Matchers
+	for _, text := range texts {
+		m, err := parse.Matcher(text)
+		require.NoError(t, err, text)
+		out = append(out, m)
+	}
+	return out
+}
+
+// receivers follows the routes as Alertmanager does.
+func (r *amRoute) receivers(t *testing.T, labels map[string]string) []string {
+	t.Helper()
+	var out []string
+	for i := range r.Routes {
+		if !r.Routes[i].matches(t, labels) {
+			continue
+		}
+		out = append(out, r.Routes[i].receivers(t, labels)...)
+		if !r.Routes[i].Continue {
+			return out
+		}
+	}
+	return append(out, r.Receiver)
+}
+
+func TestExampleRoutes(t *testing.T) {
+	var c amConfig
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "alertmanager.yml")), &c))
+	defined := map[string]bool{}
+	for _, r := range c.Receivers {
+		defined[r.Name] = true
+	}
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   []string
+	}{
+		"a recommendation": {one(t, raised(t, scaleOut(2))).Labels, []string{"scaler", "team"}},
+		"a page":           {one(t, raised(t, invalid(true))).Labels, []string{"on-call"}},
+		"a warning":        {one(t, raised(t, invalid(false))).Labels, []string{"team"}},
+		"pulled":           {map[string]string{"alertname": alerts.ScaleOutRecommended, "severity": "warning", "action": "SCALE_OUT"}, []string{"team"}},
+		"info":             {map[string]string{"alertname": alerts.ScaleInBlocked, "severity": "info"}, []string{"nobody"}},
+		"not ours":         {map[string]string{"alertname": "Other", "severity": "page"}, []string{"team"}},
+	} {
+		got := c.Route.receivers(t, tc.labels)
+		require.Equal(t, tc.want, got, name)
+		for _, r := range got {
+			require.True(t, defined[r], r)
+		}
+	}
+	for _, r := range c.Inhibit {
+		require.NotEmpty(t, matchers(t, append(r.Source, r.Target...)))
+	}
+	// Every alert that the file names exists.
+	known := alerts.Names()
+	for _, m := range regexp.MustCompile(`Zeta[A-Z]\w+`).FindAllString(read(t, "alertmanager.yml"), -1) {
+		require.Contains(t, known, m)
+	}
+}
+
+// The documentation of the labels and annotations is complete.
+func TestDocumentationIsComplete(t *testing.T) {
+	doc := read(t, "../docs/alerts.md")
+	for _, name := range slices.Concat(alerts.Names(), alerts.Annotations(), alerts.ReservedLabels()) {
+		require.Contains(t, doc, "`"+name+"`")
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(b)
+}
