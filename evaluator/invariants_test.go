@@ -67,9 +67,15 @@ func newUniverse(t testing.TB, rs *rules.RuleSet) *universe {
 		coverages: []float64{1, 0.75, 0.25, -1},
 		positions: []position{
 			{current: unknown(NoSample)},
-			{current: known(0)}, {known(0), 1},
-			{current: known(1)}, {known(1), 1},
-			{current: known(2)}, {current: known(4)}, {known(4), 2}, {current: known(6)}, {current: known(8)},
+			{current: known(0)},
+			{known(0), 1},
+			{current: known(1)},
+			{known(1), 1},
+			{current: known(2)},
+			{current: known(4)},
+			{known(4), 2},
+			{current: known(6)},
+			{current: known(8)},
 		},
 	}
 }

@@ -259,8 +259,10 @@ func TestLookbackIsExact(t *testing.T) {
 			return s
 		}(), bounds},
 		{"scale-in", only("cpu", 0, 8), func() story { s := base(); s["cpu"] = steady(0.1, n); s["slots"] = steady(0.1, n); return s }(), bounds},
-		{"floor delay", only("", 0, 0), func() story { s := base(); s["current"] = steady(2, n); s["reporting"] = steady(2, n); return s }(),
-			scaling.Bounds{Min: 3, Max: 8, FloorDelay: 6 * 30 * time.Second}},
+		{
+			"floor delay", only("", 0, 0), func() story { s := base(); s["current"] = steady(2, n); s["reporting"] = steady(2, n); return s }(),
+			scaling.Bounds{Min: 3, Max: 8, FloorDelay: 6 * 30 * time.Second},
+		},
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			rs := fixture()

@@ -44,45 +44,81 @@ func rowCases() []rowCase {
 		return out
 	}
 	return []rowCase{
-		{row: scaling.RowPaused, control: &state.ControlRecord{Paused: true}, values: with(nil, "age", 90),
-			action: scaling.NoAction, target: 4, triggers: []string{"age"}, blockers: []string{"paused"}, reason: "paused"},
-		{row: scaling.RowApplicationMode, change: func(_ *rules.RuleSet, c *Config) { c.Scopes[0].Deployment = scaling.Application },
-			action: scaling.NoAction, target: 4, blockers: []string{"application_mode"}, reason: "Application Mode"},
-		{row: scaling.RowWorkersUnknown, missing: []string{"current"}, values: with(nil, "age", 90),
-			action: scaling.NoAction, target: -1, triggers: []string{"age"}, blockers: []string{"workers_unknown"}, reason: "although age 90 s > 60 s"},
+		{
+			row: scaling.RowPaused, control: &state.ControlRecord{Paused: true}, values: with(nil, "age", 90),
+			action: scaling.NoAction, target: 4, triggers: []string{"age"}, blockers: []string{"paused"}, reason: "paused",
+		},
+		{
+			row: scaling.RowApplicationMode, change: func(_ *rules.RuleSet, c *Config) { c.Scopes[0].Deployment = scaling.Application },
+			action: scaling.NoAction, target: 4, blockers: []string{"application_mode"}, reason: "Application Mode",
+		},
+		{
+			row: scaling.RowWorkersUnknown, missing: []string{"current"}, values: with(nil, "age", 90),
+			action: scaling.NoAction, target: -1, triggers: []string{"age"}, blockers: []string{"workers_unknown"}, reason: "although age 90 s > 60 s",
+		},
 		{row: scaling.RowBelowMin, min: 5, action: scaling.ScaleOut, target: 5, reason: "4 workers are fewer than min_workers 5; 4 → 5 workers"},
 		{row: scaling.RowAboveMax, max: 3, values: idle, action: scaling.ScaleInCandidate, target: 3, reason: "4 workers are more than max_workers 3"},
-		{row: scaling.RowAboveMaxBlocked, max: 3, values: idle, exec: &state.ExecutionRecord{CooldownUntil: far},
-			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"cooldown"}, reason: "held by cooldown"},
-		{row: scaling.RowWake, min: -1, values: map[string]float64{"current": 0, "reporting": 0, "jobs": 3},
-			action: scaling.ScaleOut, target: 1, reason: "no workers, and jobs is 3"},
-		{row: scaling.RowShortageBlind, missing: []string{"cpu"}, values: with(nil, "age", 90),
-			action: scaling.ScaleOut, target: 5, triggers: []string{"age"}, reason: "one worker at a time; 4 → 5 workers"},
-		{row: scaling.RowBlindIdle, values: with(idle, "reporting", 1),
-			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"metrics_stale"}, reason: "3 of 4 workers have no fresh sample"},
-		{row: scaling.RowBlind, missing: []string{"reporting"},
-			action: scaling.NoAction, target: 4, blockers: []string{"metrics_missing"}, reason: "reporting workers is unknown"},
-		{row: scaling.RowShortage, values: with(nil, "age", 90),
-			action: scaling.ScaleOut, target: 5, triggers: []string{"age"}, reason: "age 90 s > 60 s for 5m30s (window 1m30s); 4 → 5 workers"},
-		{row: scaling.RowSaturatedTight, values: map[string]float64{"cpu": 0.91, "slots": 0.95},
-			action: scaling.ScaleOut, target: 5, triggers: []string{"cpu", "slots"}, reason: "CPU 0.91 > 0.8"},
-		{row: scaling.RowSaturated, values: with(nil, "cpu", 0.91),
-			action: scaling.ScaleOut, target: 5, triggers: []string{"cpu"}, reason: "CPU 0.91 > 0.8 for 5m30s (window 1m30s); 4 → 5 workers"},
-		{row: scaling.RowTightWithDemand, values: map[string]float64{"slots": 0.95, "jobs": 2},
-			action: scaling.ScaleOut, target: 5, triggers: []string{"slots"}},
-		{row: scaling.RowUnsatisfiable, max: 6, values: map[string]float64{"age": 90, "big": 9},
-			action: scaling.NoAction, target: 4, triggers: []string{"age"}, blockers: []string{"big"}, reason: "big 9 > max_workers 6"},
-		{row: scaling.RowTightAlone, values: with(nil, "slots", 0.95),
-			action: scaling.NoAction, target: 4, triggers: []string{"slots"}, reason: "slots alone never scale"},
-		{row: scaling.RowIdleShortage, values: with(idle, "jobs", 2),
-			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"jobs"}, reason: "looks idle, but jobs is 2"},
-		{row: scaling.RowIdleStale, values: with(idle, "reporting", 3),
-			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"metrics_stale"}, reason: "1 of 4 workers"},
-		{row: scaling.RowIdleUnknown, values: idle, missing: []string{"age"},
+		{
+			row: scaling.RowAboveMaxBlocked, max: 3, values: idle, exec: &state.ExecutionRecord{CooldownUntil: far},
+			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"cooldown"}, reason: "held by cooldown",
+		},
+		{
+			row: scaling.RowWake, min: -1, values: map[string]float64{"current": 0, "reporting": 0, "jobs": 3},
+			action: scaling.ScaleOut, target: 1, reason: "no workers, and jobs is 3",
+		},
+		{
+			row: scaling.RowShortageBlind, missing: []string{"cpu"}, values: with(nil, "age", 90),
+			action: scaling.ScaleOut, target: 5, triggers: []string{"age"}, reason: "one worker at a time; 4 → 5 workers",
+		},
+		{
+			row: scaling.RowBlindIdle, values: with(idle, "reporting", 1),
+			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"metrics_stale"}, reason: "3 of 4 workers have no fresh sample",
+		},
+		{
+			row: scaling.RowBlind, missing: []string{"reporting"},
+			action: scaling.NoAction, target: 4, blockers: []string{"metrics_missing"}, reason: "reporting workers is unknown",
+		},
+		{
+			row: scaling.RowShortage, values: with(nil, "age", 90),
+			action: scaling.ScaleOut, target: 5, triggers: []string{"age"}, reason: "age 90 s > 60 s for 5m30s (window 1m30s); 4 → 5 workers",
+		},
+		{
+			row: scaling.RowSaturatedTight, values: map[string]float64{"cpu": 0.91, "slots": 0.95},
+			action: scaling.ScaleOut, target: 5, triggers: []string{"cpu", "slots"}, reason: "CPU 0.91 > 0.8",
+		},
+		{
+			row: scaling.RowSaturated, values: with(nil, "cpu", 0.91),
+			action: scaling.ScaleOut, target: 5, triggers: []string{"cpu"}, reason: "CPU 0.91 > 0.8 for 5m30s (window 1m30s); 4 → 5 workers",
+		},
+		{
+			row: scaling.RowTightWithDemand, values: map[string]float64{"slots": 0.95, "jobs": 2},
+			action: scaling.ScaleOut, target: 5, triggers: []string{"slots"},
+		},
+		{
+			row: scaling.RowUnsatisfiable, max: 6, values: map[string]float64{"age": 90, "big": 9},
+			action: scaling.NoAction, target: 4, triggers: []string{"age"}, blockers: []string{"big"}, reason: "big 9 > max_workers 6",
+		},
+		{
+			row: scaling.RowTightAlone, values: with(nil, "slots", 0.95),
+			action: scaling.NoAction, target: 4, triggers: []string{"slots"}, reason: "slots alone never scale",
+		},
+		{
+			row: scaling.RowIdleShortage, values: with(idle, "jobs", 2),
+			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"jobs"}, reason: "looks idle, but jobs is 2",
+		},
+		{
+			row: scaling.RowIdleStale, values: with(idle, "reporting", 3),
+			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"metrics_stale"}, reason: "1 of 4 workers",
+		},
+		{
+			row: scaling.RowIdleUnknown, values: idle, missing: []string{"age"},
 			change: func(rs *rules.RuleSet, _ *Config) { rs.Signals[0].Required = false },
-			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"metrics_missing"}, reason: "age is UNKNOWN (no_sample)"},
-		{row: scaling.RowIdleAtMin, min: 4, values: idle,
-			action: scaling.NoAction, target: 4, blockers: []string{"min_workers"}, reason: "already at min_workers 4"},
+			action: scaling.ScaleInBlocked, target: 4, blockers: []string{"metrics_missing"}, reason: "age is UNKNOWN (no_sample)",
+		},
+		{
+			row: scaling.RowIdleAtMin, min: 4, values: idle,
+			action: scaling.NoAction, target: 4, blockers: []string{"min_workers"}, reason: "already at min_workers 4",
+		},
 		{row: scaling.RowIdleHeld, values: idle, exec: &state.ExecutionRecord{
 			ActionInFlight: true, BackoffUntil: far, Booting: []scaling.Booting{{Target: 5, Deadline: far}},
 		}, action: scaling.ScaleInBlocked, target: 4, blockers: []string{"failure_backoff", "action_in_flight", "booting"}},
@@ -183,14 +219,18 @@ func names(conditions []scaling.Condition) []string {
 }
 
 func TestAtMaxWorkers(t *testing.T) {
-	rowCase{row: scaling.RowShortage, max: 4, values: map[string]float64{"age": 90},
-		action: scaling.NoAction, target: 4, triggers: []string{"age"}, blockers: []string{"max_workers"}, reason: "already at max_workers 4"}.run(t)
+	rowCase{
+		row: scaling.RowShortage, max: 4, values: map[string]float64{"age": 90},
+		action: scaling.NoAction, target: 4, triggers: []string{"age"}, blockers: []string{"max_workers"}, reason: "already at max_workers 4",
+	}.run(t)
 }
 
 func TestBusyScaleOutIsPublishedWithItsBlockers(t *testing.T) {
 	far := at(fixture(), 1000)
-	rowCase{row: scaling.RowShortage, values: map[string]float64{"age": 90}, exec: &state.ExecutionRecord{CooldownUntil: far, ActionInFlight: true},
-		action: scaling.ScaleOut, target: 5, triggers: []string{"age"}, blockers: []string{"cooldown", "action_in_flight"}, reason: "held by cooldown and action_in_flight"}.run(t)
+	rowCase{
+		row: scaling.RowShortage, values: map[string]float64{"age": 90}, exec: &state.ExecutionRecord{CooldownUntil: far, ActionInFlight: true},
+		action: scaling.ScaleOut, target: 5, triggers: []string{"age"}, blockers: []string{"cooldown", "action_in_flight"}, reason: "held by cooldown and action_in_flight",
+	}.run(t)
 }
 
 // TestExponentialRamp is AIP-5's ramp: 1, 2, 4 per round while every round is

@@ -48,7 +48,7 @@ func TestScaleOutWindows(t *testing.T) {
 			var r run
 			for i, truth := range truths(tc.series) {
 				r = r.next(truth, int64(i), tc.w)
-				require.Equal(t, tc.want[i], point{r.heldFor(int64(i)), r.sustained()}, "tick %d", i)
+				require.Equal(t, point{r.heldFor(int64(i)), r.sustained()}, tc.want[i], "tick %d", i)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +49,7 @@ func findings(t *testing.T, name string, data []byte) []Diagnostic {
 	}
 	require.Nil(t, rs, "nothing of a bad file is used")
 	var list *ErrorList
-	require.True(t, errors.As(err, &list))
+	require.ErrorAs(t, err, &list)
 	for _, d := range list.Diagnostics {
 		require.Equal(t, SeverityError, d.Severity)
 	}

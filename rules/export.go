@@ -269,24 +269,25 @@ func (e *exporter) scaleOut() {
 		if s.Out == nil || s.Class == scaling.Guard || !e.applies(s) {
 			continue
 		}
-		expr := e.inMode(s, e.condition(s, s.Out))
+		var expr strings.Builder
+		expr.WriteString(e.inMode(s, e.condition(s, s.Out)))
 		switch s.Class {
 		case scaling.Blocking:
 			for _, g := range e.holders(s) {
-				expr += fmt.Sprintf(" unless %s ALERTS{alertname=%q, alertstate=\"firing\", ruleset=%q, signal=%q}", e.on(), alertGuard, e.rs.Name, g)
+				fmt.Fprintf(&expr, " unless %s ALERTS{alertname=%q, alertstate=\"firing\", ruleset=%q, signal=%q}", e.on(), alertGuard, e.rs.Name, g)
 			}
 		case scaling.Saturation:
-			expr += fmt.Sprintf(" and %s (%s >= %s * %s)", e.on(), e.recorded("workers_reporting"), infinite(e.rs.MinCoverage), e.recorded("workers_current"))
+			fmt.Fprintf(&expr, " and %s (%s >= %s * %s)", e.on(), e.recorded("workers_reporting"), infinite(e.rs.MinCoverage), e.recorded("workers_current"))
 		case scaling.Capacity:
 			demand := e.demand()
 			if demand == "" {
 				e.note("signal %s: slots alone never scale out, and no signal is the demand: left out", s.Name)
 				continue
 			}
-			expr += fmt.Sprintf(" and %s (%s > 0)", e.on(), demand)
+			fmt.Fprintf(&expr, " and %s (%s > 0)", e.on(), demand)
 			e.note("signal %s: only while there is demand, and that for the same window", s.Name)
 		}
-		e.alert(alertScaleOut, s, scaling.Out, expr, s.Name+" is {{ $value }}, "+s.Out.text(), *s.Out, s.KeepFiringFor)
+		e.alert(alertScaleOut, s, scaling.Out, expr.String(), s.Name+" is {{ $value }}, "+s.Out.text(), *s.Out, s.KeepFiringFor)
 	}
 }
 
@@ -323,13 +324,14 @@ func (e *exporter) scaleIn() {
 	if different {
 		e.note("scale_in windows differ; all conditions together are held for the longest, %s", model.Duration(longest.For))
 	}
-	expr := fmt.Sprintf("(%s >= %s %s)", e.recorded("workers_reporting"), e.on(), e.recorded("workers_current"))
+	var expr strings.Builder
+	fmt.Fprintf(&expr, "(%s >= %s %s)", e.recorded("workers_reporting"), e.on(), e.recorded("workers_current"))
 	parts = append(parts, fmt.Sprintf("%s > %d", e.recorded("workers_current"), e.boundsOf().Min))
 	for _, p := range parts {
-		expr += " and " + e.on() + " (" + p + ")"
+		expr.WriteString(" and " + e.on() + " (" + p + ")")
 	}
-	expr += fmt.Sprintf(" unless %s ALERTS{alertname=%q, alertstate=\"firing\", ruleset=%q}", e.on(), alertScaleOut, e.rs.Name)
-	e.alert(alertScaleIn, nil, scaling.In, expr, "every scale_in condition holds", longest, 0)
+	fmt.Fprintf(&expr, " unless %s ALERTS{alertname=%q, alertstate=\"firing\", ruleset=%q}", e.on(), alertScaleOut, e.rs.Name)
+	e.alert(alertScaleIn, nil, scaling.In, expr.String(), "every scale_in condition holds", longest, 0)
 }
 
 // otherModes are the modes in which a signal does not apply.

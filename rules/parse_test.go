@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,7 +106,7 @@ func TestParseReportsEverythingAtOnce(t *testing.T) {
 	require.Error(t, err)
 	golden(t, "many.txt", []byte(err.Error()+"\n"))
 	var list *ErrorList
-	require.True(t, errors.As(err, &list))
+	require.ErrorAs(t, err, &list)
 	last := 0
 	for _, d := range list.Diagnostics {
 		require.GreaterOrEqual(t, d.Pos.Line, last, "in the order of the file")

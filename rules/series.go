@@ -3,6 +3,7 @@ package rules
 import (
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
@@ -181,7 +182,7 @@ func seriesWords(name string) map[string]bool {
 // name.
 func selectorName(matchers []*labels.Matcher) string {
 	for _, m := range matchers {
-		if m.Name == labels.MetricName && m.Type == labels.MatchEqual {
+		if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
 			return m.Value
 		}
 	}

@@ -98,36 +98,44 @@ func TestCheckServer(t *testing.T) {
 		want   string
 	}{
 		{
-			"an error", fakeServer{answers: []fakeAnswer{{contains: "increase", err: errors.New("bad_data: no")}}},
+			"an error",
+			fakeServer{answers: []fakeAnswer{{contains: "increase", err: errors.New("bad_data: no")}}},
 			CheckServerQuery, "signal resource_rejections: the server does not answer it: bad_data: no",
 		},
 		{
-			"warnings", fakeServer{answers: []fakeAnswer{{contains: "increase", answer: Answer{Samples: two.Samples[:1], Warnings: []string{"partial"}}}}},
+			"warnings",
+			fakeServer{answers: []fakeAnswer{{contains: "increase", answer: Answer{Samples: two.Samples[:1], Warnings: []string{"partial"}}}}},
 			CheckServerQuery, "signal resource_rejections: the server warns: partial",
 		},
 		{"slow", fakeServer{took: 4 * time.Second}, CheckServerQuery, "signal avg_cpu: took 4s, more than 3s, and is asked every 30s"},
 		{
-			"two samples", fakeServer{answers: []fakeAnswer{{contains: "increase", answer: two}}},
+			"two samples",
+			fakeServer{answers: []fakeAnswer{{contains: "increase", answer: two}}},
 			CheckServerSamples, "signal resource_rejections: scope a has 2 samples, so its value is unknown (duplicate_series)",
 		},
 		{
-			"no label", fakeServer{answers: []fakeAnswer{{contains: "increase", answer: Answer{Samples: []labels.Labels{labels.EmptyLabels()}}}}},
+			"no label",
+			fakeServer{answers: []fakeAnswer{{contains: "increase", answer: Answer{Samples: []labels.Labels{labels.EmptyLabels()}}}}},
 			CheckServerSamples, "signal resource_rejections: 1 sample lacks a label of scope_by (cluster), which belong to no scope",
 		},
 		{
-			"no sample", fakeServer{answers: []fakeAnswer{{contains: "increase"}}},
+			"no sample",
+			fakeServer{answers: []fakeAnswer{{contains: "increase"}}},
 			CheckServerSamples, "signal resource_rejections: no sample now, so its value is unknown",
 		},
 		{
-			"no series", fakeServer{answers: []fakeAnswer{{contains: "count(seatunnel_zeta_pending_jobs)"}}},
+			"no series",
+			fakeServer{answers: []fakeAnswer{{contains: "count(seatunnel_zeta_pending_jobs)"}}},
 			CheckServerSeries, "signal blocked_jobs: no series matches seatunnel_zeta_pending_jobs now",
 		},
 		{
-			"rare scrapes", fakeServer{answers: []fakeAnswer{{contains: "count_over_time", answer: Answer{Samples: two.Samples[:1]}}}},
+			"rare scrapes",
+			fakeServer{answers: []fakeAnswer{{contains: "count_over_time", answer: Answer{Samples: two.Samples[:1]}}}},
 			CheckServerRange, "signal resource_rejections: no series of seatunnel_zeta_resource_rejections_total has two samples within 10m, so increase gives nothing",
 		},
 		{
-			"short retention", fakeServer{retention: "15m or 10GiB"},
+			"short retention",
+			fakeServer{retention: "15m or 10GiB"},
 			CheckServerRetention, "the server keeps samples for 15m; the longest window with its lookback is 20m",
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -92,7 +93,7 @@ func (w *shaper) selector(n *parser.VectorSelector) shape {
 	s := shape{open: true, fixed: map[string]string{}}
 	for _, m := range n.LabelMatchers {
 		switch {
-		case m.Name == labels.MetricName || m.Type != labels.MatchEqual:
+		case m.Name == model.MetricNameLabel || m.Type != labels.MatchEqual:
 		case m.Value == "":
 			s.dropped = s.dropped.plus(setOf(m.Name))
 		default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -221,10 +222,8 @@ func unknownKeyHint(key string, fields []field) string {
 	for i, f := range fields {
 		names[i] = f.name
 	}
-	for _, s := range signalLevel {
-		if s == key {
-			return key + " stands at the level of the signal, beside scale_out"
-		}
+	if slices.Contains(signalLevel, key) {
+		return key + " stands at the level of the signal, beside scale_out"
 	}
 	return didYouMean(key, names)
 }

@@ -84,11 +84,9 @@ func metricsPage(t *testing.T) (address string, page *atomic.Pointer[string]) {
 	return strings.TrimPrefix(url, "http://"), page
 }
 
-func ptr(s string) *string { return &s }
-
 func TestEmbeddedScrapesStoresAndRestarts(t *testing.T) {
 	address, page := metricsPage(t)
-	page.Store(ptr("m{w=\"a\"} 1\nm{w=\"b\"} 2\n"))
+	page.Store(new("m{w=\"a\"} 1\nm{w=\"b\"} 2\n"))
 	opts := source.EmbeddedOptions{
 		Path: filepath.Join(t.TempDir(), "data", "tsdb"),
 		Scrape: source.ScrapeOptions{
@@ -99,12 +97,12 @@ func TestEmbeddedScrapesStoresAndRestarts(t *testing.T) {
 	e.eventually(t, `up{job="zeta",instance="`+address+`",cluster="x"}`, is(1))
 	e.eventually(t, `sum(m{cluster="x"})`, is(3))
 
-	page.Store(ptr("m{w=\"a\"} 5\n"))
+	page.Store(new("m{w=\"a\"} 5\n"))
 	e.eventually(t, `m`, is(5)) // b is stale at once, not after five minutes
-	page.Store(ptr(""))
+	page.Store(new(""))
 	e.eventually(t, `up`, is(0))
 	e.eventually(t, `m`, none)
-	page.Store(ptr("m{w=\"a\"} 6\n"))
+	page.Store(new("m{w=\"a\"} 6\n"))
 	e.eventually(t, `m`, is(6))
 	stopped := time.Now()
 	e.stop()
@@ -178,7 +176,7 @@ func TestEmbeddedHangingGathererCostsItsOwnScrapes(t *testing.T) {
 
 func TestEmbeddedDiscoversFromFilesAndHTTP(t *testing.T) {
 	address, page := metricsPage(t)
-	page.Store(ptr("m 1\n"))
+	page.Store(new("m 1\n"))
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "targets.json"), []byte(`[]`))
 	sd := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

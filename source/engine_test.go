@@ -145,9 +145,9 @@ func TestEngineInterruptionIsNoAnswer(t *testing.T) {
 	_, err = e.Instant(t.Context(), `q`, at(0))
 	require.ErrorIs(t, err, source.ErrNoAnswer)
 
-	require.Equal(t, 2.0, counter(t, reg, "zeta_scaler_query_failures_total", "instant", "storage")+
-		counter(t, reg, "zeta_scaler_query_failures_total", "instant", "timeout"))
-	require.Equal(t, 1.0, counter(t, reg, "zeta_scaler_query_failures_total", "range", "canceled"))
+	require.InDelta(t, 2, counter(t, reg, "zeta_scaler_query_failures_total", "instant", "storage")+
+		counter(t, reg, "zeta_scaler_query_failures_total", "instant", "timeout"), 0)
+	require.InDelta(t, 1, counter(t, reg, "zeta_scaler_query_failures_total", "range", "canceled"), 0)
 	problems, err := testutil.GatherAndLint(reg)
 	require.NoError(t, err)
 	require.Empty(t, problems)

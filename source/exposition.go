@@ -206,6 +206,6 @@ func (t *Target) relabel(l labels.Labels) labels.Labels {
 
 func (t *Target) report(name string) labels.Labels {
 	b := labels.NewBuilder(t.labels)
-	b.Set(labels.MetricName, name)
+	b.Set(model.MetricNameLabel, name)
 	return b.Labels()
 }

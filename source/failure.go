@@ -82,8 +82,7 @@ func interrupted(err error) error {
 
 // reasonOf finds the word for any error of this package.
 func reasonOf(err error) reason {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.reason
 	}
 	var q *QueryError

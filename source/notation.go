@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -35,7 +35,7 @@ func ParseNotation(n Notation, start time.Time, interval time.Duration) (Series,
 	if err != nil {
 		return Series{}, fmt.Errorf("series %q: %w", n.Series, err)
 	}
-	if l.Get(labels.MetricName) == "" {
+	if l.Get(model.MetricNameLabel) == "" {
 		return Series{}, fmt.Errorf("series %q has no metric name", n.Series)
 	}
 	if err := checkRepeats(n.Values); err != nil {

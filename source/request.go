@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -60,7 +61,7 @@ func (r *Remote) send(ctx context.Context, rep *replica, method, path string, pa
 		return envelope{}, noAnswer(reasonConnection, err)
 	}
 	start := time.Now()
-	resp, body, err := rep.client.Do(ctx, req)
+	resp, body, err := rep.client.Do(ctx, req) //nolint:bodyclose // the client has read and closed it
 	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
 		if errors.Is(ctxErr, context.DeadlineExceeded) {
 			return envelope{}, noAnswerf(reasonTimeout, "no whole reply within %s: %w", time.Since(start).Round(time.Millisecond), ctxErr)
@@ -76,16 +77,12 @@ func (r *Remote) send(ctx context.Context, rep *replica, method, path string, pa
 func (r *Remote) newRequest(ctx context.Context, rep *replica, method, path string, params url.Values) (*http.Request, error) {
 	u := rep.client.URL(path, nil)
 	inURL := u.Query()
-	for name, values := range r.opts.QueryParams {
-		inURL[name] = values
-	}
+	maps.Copy(inURL, r.opts.QueryParams)
 	body := ""
 	if method == http.MethodPost {
 		body = params.Encode()
 	} else {
-		for name, values := range params {
-			inURL[name] = values
-		}
+		maps.Copy(inURL, params)
 	}
 	u.RawQuery = inURL.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), strings.NewReader(body))

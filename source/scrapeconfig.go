@@ -226,7 +226,7 @@ func (t *InProcess) target(o *ScrapeOptions) (host string, configured map[string
 		switch {
 		case configured[name] != "":
 			return "", nil, fmt.Errorf("label %q is set twice", name)
-		case !model.LabelName(name).IsValid(), strings.HasPrefix(name, model.ReservedLabelPrefix):
+		case !model.UTF8Validation.IsValidLabelName(name), strings.HasPrefix(name, model.ReservedLabelPrefix):
 			return "", nil, fmt.Errorf("label %q is not a name for a target label", name)
 		}
 		configured[name] = value

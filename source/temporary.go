@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
@@ -143,7 +144,7 @@ func (t *Temporary) write(rows []row) error {
 }
 
 func appendRow(app storage.AppenderV2, r row) error {
-	if r.labels.Get(labels.MetricName) == "" {
+	if r.labels.Get(model.MetricNameLabel) == "" {
 		return fmt.Errorf("series %s has no metric name", r.labels)
 	}
 	_, err := app.Append(0, r.labels, 0, r.point.T, r.point.V, nil, nil, storage.AOptions{RejectOutOfOrder: true})

@@ -155,8 +155,7 @@ func (e badBodyError) Unwrap() error { return e.error }
 // requestError names the cause of a request that failed before a whole reply
 // was there. The URL, which http.Client puts in front, may hold secrets.
 func requestError(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	var (
