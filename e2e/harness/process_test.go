@@ -80,7 +80,7 @@ func TestProcessesDieWithTheTestBinary(t *testing.T) {
 			return nil
 		}
 		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("process %d is there: %w", pid, err)
+			return fmt.Errorf("process %d is still there", pid)
 		}
 		return nil
 	})
