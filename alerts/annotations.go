@@ -30,7 +30,7 @@ func Annotations() []string { return append([]string{annotationSummary}, commonA
 func commonAnnotations() []string {
 	return []string{
 		"description", "current_workers", "recommended_workers", "row", "mode", "rule_set", "triggers",
-		"blockers", "snapshot", "observed_at", "valid_until", "explain_url", "runbook_url",
+		"blockers", "snapshot", "observed_at", "valid_until", "status_url", "runbook_url",
 	}
 }
 
