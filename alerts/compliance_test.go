@@ -50,7 +50,7 @@ func TestComplianceAlertFormat(t *testing.T) {
 }
 
 // "The alert name MUST be added to the labels … It MUST override any existing
-// alertname label. The labels MUST uniquely identify an alert."
+// alertname label. The labels MUST uniquely identify an alert.".
 func TestComplianceAlertNameOverridesLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := build(t, []string{"a"}, nil)
@@ -147,7 +147,7 @@ func TestComplianceForShorterThanTheInterval(t *testing.T) {
 }
 
 // "The alerts MUST be sent only after the respective rule evaluations and not
-// in between two evaluations."
+// in between two evaluations.".
 func TestComplianceNothingIsSentBetweenEvaluations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := build(t, []string{"a"}, nil)

@@ -206,7 +206,10 @@ func (r *amRoute) receivers(t *testing.T, labels map[string]string) []string {
 			return out
 		}
 	}
-	return append(out, r.Receiver)
+	if len(out) == 0 {
+		out = append(out, r.Receiver)
+	}
+	return out
 }
 
 func TestExampleRoutes(t *testing.T) {

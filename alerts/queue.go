@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 )
 
@@ -66,8 +67,7 @@ func (q *queue) take(n int) []message {
 func (q *queue) putBack(messages []message) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := len(messages) - 1; i >= 0; i-- {
-		m := messages[i]
+	for _, m := range slices.Backward(messages) {
 		switch {
 		case q.of[m.identity] != nil:
 		case q.order.Len() >= q.limit:

@@ -65,8 +65,7 @@ func newSender(e Endpoint, limit int, logger *slog.Logger, options ...promconfig
 	u, err := url.Parse(e.URL)
 	if err != nil {
 		// The address may hold a password, which url.Error would show.
-		var invalid *url.Error
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*url.Error](err); ok {
 			err = invalid.Err
 		}
 		return nil, fmt.Errorf("address of an Alertmanager: %w", err)
