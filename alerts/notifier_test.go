@@ -364,7 +364,6 @@ func TestReloadSendsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := build(t, []string{"a", "b"}, nil)
 		defer w.end()
-		delete(w.ams, "nobody")
 		w.ticks(1, scaleOut(2))
 		w.ams["a"].take()
 		w.ams["b"].take()

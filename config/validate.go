@@ -18,10 +18,15 @@ func (c *Config) validate(r *report) {
 	c.checkProbe(r)
 	c.checkScopes(r)
 	c.checkLeadership(r)
+	first := map[string]int{}
 	for i, a := range c.Alerting.Alertmanagers {
 		p := at("alerting.alertmanagers", i)
 		if a.URL == "" {
 			r.missing(p, "url")
+		} else if j, twice := first[a.URL]; twice {
+			r.fail(join(p, "url"), rules.CheckValue, "", "%s is the same as alerting.alertmanagers[%d].url", join(p, "url"), j)
+		} else {
+			first[a.URL] = i
 		}
 		r.httpConfig(&a.HTTPConfig, join(p, httpConfig))
 		c.Alerting.Alertmanagers[i] = a

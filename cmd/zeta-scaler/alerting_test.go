@@ -91,7 +91,7 @@ alerting: {alertmanagers: [{url: %q}], resend_delay: %s}
 		zeta, b.URL, b.URL))
 	status, body = p.request(http.MethodPost, "/-/reload")
 	require.GreaterOrEqual(t, status, 400)
-	require.Contains(t, body, "listed twice")
+	require.Contains(t, body, "alertmanagers[1].url is the same")
 	p.stop()
 }
 
