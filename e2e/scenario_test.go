@@ -81,6 +81,8 @@ func TestRealClusterIsWatchedAndDecided(t *testing.T) {
 // Prometheus, and two services that judge the same ticks.
 func (s *story) begin() {
 	t := s.t
+	lab.Build(t, harness.ZetaScaler) // what does not compile is known before a cluster is there
+	lab.Build(t, harness.Prometheus)
 	s.zeta = zeta.Start(t, lab, 2)
 	s.zeta.StartWorkers(t, 1, 2)
 	s.exporter = newScaler(t, "exporter", "exporter", fmt.Sprintf(`
