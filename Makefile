@@ -49,7 +49,7 @@ bench: $(TOOLBIN)/benchstat ## benchmarks with allocations, and the ratios that 
 	GO="$(GO)" BENCHSTAT="$(TOOLBIN)/benchstat" sh bench/run.sh
 
 .PHONY: lint
-lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/govulncheck ## golangci-lint, generated files up to date, known vulnerabilities
+lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/govulncheck ## golangci-lint, and known vulnerabilities where their database can be had
 	$(TOOLBIN)/golangci-lint run ./...
 	sh tools/govulncheck.sh $(TOOLBIN)/govulncheck
 
