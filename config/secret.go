@@ -9,6 +9,7 @@ import (
 
 	promconfig "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
@@ -141,12 +142,12 @@ func (r *report) checkHeaders(headers map[string]string, path string) {
 	for name, value := range headers {
 		p := join(path, name)
 		switch {
-		case http.CanonicalHeaderKey(name) != name && strings.ContainsAny(name, " \t:()<>@,;\\\"/[]?={}"):
+		case !httpguts.ValidHeaderFieldName(name):
 			r.fail(p, rules.CheckValue, "", "%s is not the name of a header", p)
 		case reserved(name):
 			r.fail(p, rules.CheckValue, "http_config has credentials", "%s is a header that the client sets itself", p)
-		case strings.ContainsAny(value, "\r\n\x00"):
-			r.fail(p, rules.CheckValue, "", "%s has a line break in it", p)
+		case !httpguts.ValidHeaderFieldValue(value):
+			r.fail(p, rules.CheckValue, "", "%s has a line break or another control character in it", p)
 		}
 	}
 }

@@ -151,7 +151,7 @@ func (d *decoder) tlsVersion(n *yaml.Node, path string) (promconfig.TLSVersion, 
 // checkText applies the checks of a text.
 func (d *decoder) checkText(n *yaml.Node, s string, c checks, path string) (string, bool) {
 	if s == "" {
-		if c.has("required") || c.has("oneof") {
+		if c.has("required") || c.has("oneof") || c.has("address") {
 			d.failf(n, rules.CheckValue, "", "%s is empty", path)
 			return s, false
 		}

@@ -11,6 +11,10 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
+// maxScopes bounds discovery: an expression that leaks a label must not take
+// the service down. It is twice what the service is built for.
+const maxScopes = 20000
+
 // group judges all scopes of one active rule set. Its ticks are the set's; one
 // query per expression serves every scope. It belongs to one goroutine.
 type group struct {
@@ -39,6 +43,8 @@ type group struct {
 	// may be older.
 	restoredFrom     int64
 	hasKept, hasProv bool
+	// refused counts samples of scopes beyond maxScopes at the newest tick.
+	refused int
 	// provWhole counts the newest provisional ticks at which all queries were
 	// answered.
 	provWhole int64
@@ -138,11 +144,16 @@ func (g *group) admit(ls labels.Labels, at int64) *scopeState {
 	if !g.discover || !ok || g.claimed[string(key)] {
 		return nil
 	}
+	if len(g.scopes.sorted) >= maxScopes {
+		g.refused++
+		return nil
+	}
 	return g.newScope(g.scopes.labelsOf(ls), nil, g.shadows, at)
 }
 
 // fill sorts the samples of one tick into the scopes' cells.
 func (g *group) fill(cols []column, at int64) {
+	g.refused = 0
 	for _, s := range g.scopes.sorted {
 		clear(s.cells)
 	}

@@ -3,6 +3,7 @@ package evaluator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -350,4 +351,19 @@ func TestGenerations(t *testing.T) {
 func nan() float64 {
 	zero := 0.0
 	return zero / zero
+}
+
+func TestDiscoveryIsBounded(t *testing.T) {
+	rs := fixture()
+	g, err := newGroup(rs, nil, rs.Interval)
+	require.NoError(t, err)
+	g.discover = true
+	g.limitsOf = func(*scopeState, time.Time) scaling.Limits { return scaling.Limits{Bounds: scaling.DefaultBounds()} }
+	g.generationOf = func(string) uint64 { return 0 }
+	for i := range maxScopes {
+		// The table is only asked for its length.
+		g.scopes.sorted = append(g.scopes.sorted, &scopeState{Scope: scaling.Scope{Key: fmt.Sprint(i)}})
+	}
+	require.Nil(t, g.admit(labels.FromStrings("cluster", "one more"), 0))
+	require.Equal(t, 1, g.refused)
 }

@@ -42,6 +42,8 @@ type runner struct {
 	// change of state; storeFailing does for the store.
 	failing      map[int]string
 	storeFailing bool
+	// crowded is true while scopes are refused because there are too many.
+	crowded bool
 	// restoreFailing is true while windows cannot be restored.
 	restoreFailing bool
 	// unlisted is true while workers.current has failed: what it does not say is
@@ -118,6 +120,7 @@ func (r *runner) tick(ctx context.Context, at int64) error {
 	if len(r.group.scopes.sorted) >= manyScopes {
 		debug.FreeOSMemory()
 	}
+	r.noteCrowd()
 	if n := r.group.scopes.ignored; n > 0 {
 		r.Instruments.IgnoredSamples(n)
 		r.group.scopes.ignored = 0
@@ -364,5 +367,16 @@ func (r *runner) trim(ctx context.Context) {
 	r.trimmed = now
 	if err := r.Store.Trim(ctx, r.MaxRecords, now.Add(-r.MaxAge)); err != nil {
 		r.noteStore(err)
+	}
+}
+
+// noteCrowd says once that scopes are left out.
+func (r *runner) noteCrowd() {
+	if crowded := r.group.refused > 0; crowded != r.crowded {
+		r.crowded = crowded
+		if crowded {
+			r.Logger.Error("too many scopes: those beyond the limit are left out; does workers.current leak a label?",
+				"rule_set", r.group.name, "limit", maxScopes, "left_out", r.group.refused)
+		}
 	}
 }

@@ -103,8 +103,12 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.RUnlock()
 	for _, e := range entries {
 		s := scrape{c: c, e: e, ch: ch}
-		s.recommendation()
+		s.identity()
 		s.actions()
+		if s.expired() {
+			continue
+		}
+		s.recommendation()
 		s.inputs()
 		s.shadows()
 		if c.PerSignal {

@@ -327,3 +327,22 @@ func TestProcess(t *testing.T) {
 		"the last success, not the last attempt")
 	require.InDelta(t, 1, value("build_info"), 0)
 }
+
+// While nothing can be published, a decision that nobody stands for any more
+// must not be acted on: its values go, the counters stay.
+func TestExpiredDecisionIsAbsent(t *testing.T) {
+	at := tick
+	c := metrics.New(metrics.Options{PerSignal: true, Clock: func() time.Time { return at }})
+	c.Publish(t.Context(), []scaling.Evaluation{cluster("a")}, nil)
+	at = tick.Add(90 * time.Second)
+	require.NotEmpty(t, values(t, c, "recommended_workers"))
+	at = at.Add(time.Millisecond)
+	for _, name := range []string{"recommended_workers", "current_workers", "metrics_valid", "input_avg_cpu"} {
+		require.Empty(t, values(t, c, name), name)
+	}
+	for _, name := range []string{"recommendation_generation", "paused"} {
+		require.NotEmpty(t, values(t, c, name), name)
+	}
+	require.NotEmpty(t, values(t, c, "recommendations_total", "action"))
+	require.NotEmpty(t, values(t, c, "ruleset_info", "ruleset"))
+}

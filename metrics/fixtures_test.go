@@ -33,7 +33,8 @@ func evaluation(labels ...scaling.Label) scaling.Evaluation {
 		Recommendation: scaling.Recommendation{
 			Scope: scope.Key, MasterEpoch: 3, Generation: 12, Action: scaling.ScaleOut, Row: scaling.RowSaturated,
 			CurrentWorkers: new(4), RecommendedWorkers: new(5), StaleWorkerCount: new(0), MetricsValid: true,
-			RuleSet: scaling.RuleSetRef{Name: "zeta-fixed-slot", Version: "1.0.0", Digest: "sha256:0123"},
+			RuleSet:    scaling.RuleSetRef{Name: "zeta-fixed-slot", Version: "1.0.0", Digest: "sha256:0123"},
+			ObservedAt: tick, ValidUntil: tick.Add(90 * time.Second),
 		},
 		Inputs: []scaling.Input{
 			signal("blocked_jobs", scaling.Blocking, 2, window(scaling.In, 0, 600)),

@@ -65,8 +65,24 @@ func (s *scrape) sendBool(f family, v bool, labels ...*dto.LabelPair) {
 
 func (s *scrape) label(name, value string) *dto.LabelPair { return s.c.pairs.get(name, value) }
 
+// expired reports whether nothing has been published for so long that the last
+// decision must not be acted on: its values are unknown by now, and absent.
+func (s *scrape) expired() bool {
+	return s.c.Clock != nil && s.c.Clock().After(s.e.Recommendation.ValidUntil)
+}
+
+// identity is what stays true of a scope between ticks.
+func (s *scrape) identity() {
+	f, r := &s.c.families, &s.e.Recommendation
+	s.send(f.generation, float64(r.Generation))
+	s.send(f.epoch, float64(r.MasterEpoch))
+	s.sendBool(f.paused, s.e.Paused)
+	s.send(f.ruleSet, 1, s.label("ruleset", r.RuleSet.Name),
+		s.label("version", r.RuleSet.Version), s.label("digest", r.RuleSet.Digest))
+}
+
 func (s *scrape) recommendation() {
-	f, e, r := &s.c.families, s.e, &s.e.Recommendation
+	f, r := &s.c.families, &s.e.Recommendation
 	s.sendInt(f.recommended, r.RecommendedWorkers)
 	s.sendInt(f.current, r.CurrentWorkers)
 	if r.RecommendedWorkers != nil && r.CurrentWorkers != nil {
@@ -74,15 +90,10 @@ func (s *scrape) recommendation() {
 	}
 	s.sendBool(f.valid, r.MetricsValid)
 	s.sendInt(f.stale, r.StaleWorkerCount)
-	s.send(f.generation, float64(r.Generation))
-	s.send(f.epoch, float64(r.MasterEpoch))
-	s.sendBool(f.paused, e.Paused)
 	for _, b := range bounds {
 		limited := slices.ContainsFunc(r.BlockingConditions, func(c scaling.Condition) bool { return c.Name == b.blocker })
 		s.sendBool(f.limited, limited, s.label("bound", b.label))
 	}
-	s.send(f.ruleSet, 1, s.label("ruleset", r.RuleSet.Name),
-		s.label("version", r.RuleSet.Version), s.label("digest", r.RuleSet.Digest))
 }
 
 func (s *scrape) actions() {

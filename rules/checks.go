@@ -49,6 +49,7 @@ const (
 	CheckLongLookback  = "long-lookback"
 	CheckKeepFiring    = "keep-firing"
 	CheckMinZero       = "min-workers-zero"
+	CheckNoEffect      = "no-effect"
 )
 
 // Names of the checks that ask a server.

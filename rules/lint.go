@@ -50,6 +50,7 @@ func warningLints() []lint {
 		w(CheckLongLookback, lintLongLookback),
 		w(CheckKeepFiring, lintKeepFiring),
 		w(CheckMinZero, lintMinZero),
+		w(CheckNoEffect, lintNoEffect),
 	}
 }
 

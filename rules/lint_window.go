@@ -203,3 +203,17 @@ func lintMinZero(rs *RuleSet, report reporter) {
 			"set job-schedule-strategy: WAIT in seatunnel.yaml, or keep one worker")
 	}
 }
+
+// lintNoEffect: what is written, but can never do what it is there for.
+func lintNoEffect(rs *RuleSet, report reporter) {
+	for i := range rs.Signals {
+		if s := &rs.Signals[i]; s.Class == scaling.Guard && s.Out == nil {
+			report(s.Pos, "guard "+s.Name+" has no scale_out, which is its condition: it never holds anything",
+				"give it one, such as scale_out: {above: max_workers}")
+		}
+	}
+	if rs.Step.Policy == StepDemand && (rs.Workers.Slots == nil || rs.Workers.Unsatisfied == nil) {
+		report(rs.at("step.policy", "step"), "step policy demand needs workers.slots and workers.unsatisfied: without both it always adds one worker",
+			"name both expressions, or use policy: fixed")
+	}
+}

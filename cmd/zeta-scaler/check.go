@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -67,25 +69,23 @@ func checker(cmd *cobra.Command, check func(ctx context.Context, file string) ve
 }
 
 func printVerdicts(cmd *cobra.Command, out outputFormat, verdicts []verdict) error {
-	w := cmd.OutOrStdout()
 	if out == outputJSON {
-		return printJSON(w, verdicts)
+		return printJSON(cmd.OutOrStdout(), verdicts)
 	}
+	var b strings.Builder
 	for _, v := range verdicts {
 		state := "ok"
 		if !v.OK {
 			state = "FAILED"
 		}
-		fmt.Fprintf(w, "%s: %s", v.File, state)
+		b.WriteString(v.File + ": " + state)
 		if v.Summary != "" {
-			fmt.Fprintf(w, ": %s", v.Summary)
+			b.WriteString(": " + v.Summary)
 		}
-		fmt.Fprintln(w)
-		for _, d := range v.Diagnostics {
-			fmt.Fprint(w, d.Render())
-		}
+		b.WriteString("\n" + rules.Render(v.Diagnostics))
 	}
-	return nil
+	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
+	return err
 }
 
 func hasWarnings(ds []rules.Diagnostic) bool {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +82,7 @@ func serveDemo(cmd *cobra.Command, o demo.Options, address string) error {
 	handler, err := api.New(api.Options{
 		Board: board, History: store, Table: evaluator.Table(), Ready: store.Check, Logger: logger, Now: virtual,
 		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{
-			EnableOpenMetrics: true, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelError),
+			EnableOpenMetrics: true, ErrorLog: scrapeLog{logger},
 		}),
 	})
 	if err != nil {

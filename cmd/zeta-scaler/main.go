@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -43,6 +44,8 @@ func usagef(format string, args ...any) error {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// Libraries' own lines are no output of a command; a service redirects them.
+	log.SetOutput(io.Discard)
 	root, began := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -224,7 +224,7 @@ func TestServeReloads(t *testing.T) {
 	write(t, dir, "zeta-scaler.yml", nowhere+"state: {path: elsewhere.db}\n")
 	status, body = p.request(http.MethodPost, "/-/reload")
 	require.GreaterOrEqual(t, status, 400)
-	require.Contains(t, body, "state has changed, which needs a restart")
+	require.Contains(t, body, "state, leadership have changed, which needs a restart")
 	require.Equal(t, "1.1.0", version())
 
 	write(t, dir, "zeta-scaler.yml", nowhere)

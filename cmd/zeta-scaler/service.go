@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,7 +161,7 @@ func (s *service) handler() (http.Handler, error) {
 	return api.New(api.Options{
 		Board: s.board, History: s.store, Table: evaluator.Table(), Reload: s.reload, Ready: s.store.Check,
 		Metrics: promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{
-			EnableOpenMetrics: true, ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelError), Registry: s.registry,
+			EnableOpenMetrics: true, ErrorLog: scrapeLog{s.logger}, Registry: s.registry,
 		}),
 		Logger: s.logger,
 	})
@@ -220,6 +221,7 @@ func (s *service) swap(ctx context.Context) error {
 // sameFixedParts refuses a reload that changes what is only read at a start:
 // half of a configuration must never run.
 func sameFixedParts(old, next *config.Config) error {
+	var changed []string
 	for _, part := range []struct {
 		name      string
 		old, next any
@@ -235,10 +237,17 @@ func sameFixedParts(old, next *config.Config) error {
 		{"metrics", old.Metrics, next.Metrics},
 	} {
 		if !reflect.DeepEqual(part.old, part.next) {
-			return fmt.Errorf("%s has changed, which needs a restart: nothing was reloaded", part.name)
+			changed = append(changed, part.name)
 		}
 	}
-	return nil
+	switch len(changed) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s has changed, which needs a restart: nothing was reloaded", changed[0])
+	default:
+		return fmt.Errorf("%s have changed, which needs a restart: nothing was reloaded", strings.Join(changed, ", "))
+	}
 }
 
 func (s *service) warn(cfg *config.Config) {
