@@ -92,7 +92,8 @@ var schema = map[string][]string{
 	},
 	"zeta_scaler_config_last_reload_successful":                nil,
 	"zeta_scaler_config_last_reload_success_timestamp_seconds": nil,
-	"zeta_scaler_leader":                                       nil,
+
+	"zeta_scaler_leader": nil,
 }
 
 func TestEveryMetricOfTheSpec(t *testing.T) {
