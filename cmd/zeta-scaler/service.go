@@ -96,9 +96,7 @@ func (s *service) open(ctx context.Context) error {
 	s.board = evaluator.NewBoard(lead.Epoch())
 	collector := metrics.New(metrics.Options{PerSignal: s.cfg.Metrics.PerSignal, Clock: time.Now})
 	s.registry.MustRegister(collector)
-	s.events = events.New(events.Options{
-		Handlers: map[string]events.Handler{"log": events.NewLog(s.logger)}, Logger: s.logger, Registerer: s.registry,
-	})
+	s.events = events.New(events.Options{Handlers: eventHandlers(s.cfg, s.logger), Logger: s.logger, Registerer: s.registry})
 	if s.alerts, err = alerts.New(ctx, alerts.Options{
 		Settings: alertSettings(s.cfg), Store: s.store, Epoch: lead.Epoch(), Logger: s.logger, Registerer: s.registry,
 	}); err != nil {
@@ -111,6 +109,16 @@ func (s *service) open(ctx context.Context) error {
 		MaxRecords: s.cfg.History.MaxRecords, MaxAge: s.cfg.History.MaxAge,
 	})
 	return nil
+}
+
+// eventHandlers are those that the configuration names; it has checked them.
+func eventHandlers(cfg *config.Config, logger *slog.Logger) map[string]events.Handler {
+	known := map[string]events.Handler{"log": events.NewLog(logger)}
+	out := map[string]events.Handler{}
+	for _, name := range cfg.Events {
+		out[name] = known[name]
+	}
+	return out
 }
 
 func queryTimeout(cfg *config.Config) time.Duration {
