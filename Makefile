@@ -50,7 +50,7 @@ bench: $(TOOLBIN)/benchstat ## benchmarks with allocations, and the ratios that 
 
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/govulncheck ## golangci-lint, and known vulnerabilities where their database can be had
-	$(TOOLBIN)/golangci-lint run ./...
+	$(TOOLBIN)/golangci-lint run --allow-parallel-runners ./...
 	sh tools/govulncheck.sh $(TOOLBIN)/govulncheck
 
 .PHONY: fmt
