@@ -85,7 +85,7 @@ func (t *trial) decisions(ctx context.Context, src evaluator.Source) ([]Failure,
 	}
 	found := make([]*Failure, len(t.test.Decisions))
 	o := evaluator.ReplayOptions{
-		RuleSet: t.rs, Start: zero, End: zero.Add(last), Interval: t.interval,
+		RuleSet: t.rs, Start: zero, End: zero.Add(last), Interval: t.interval, DiscoverAny: true,
 		Limits: func(scaling.Scope, time.Time) scaling.Limits { return t.limits() },
 	}
 	err := evaluator.Replay(ctx, src, o, func(at time.Time, evaluations []scaling.Evaluation) error {
@@ -167,7 +167,7 @@ func pick(scope *string, evaluations []scaling.Evaluation) (*scaling.Evaluation,
 	}
 	switch {
 	case len(evaluations) == 0:
-		return nil, "no scope exists yet: workers.current has given no sample up to this tick"
+		return nil, "no scope exists yet: no expression has given a sample up to this tick"
 	case scope != nil:
 		return nil, fmt.Sprintf("scope %q does not exist at this tick, there is %s", *scope, strings.Join(keys, ", "))
 	case len(evaluations) > 1:
