@@ -42,7 +42,7 @@ func newStatus() *cobra.Command {
 			return err
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "SCOPE\tWORKERS\tACTION\tROW\tSINCE\tREASON")
+		fmt.Fprintln(w, "SCOPE\tWORKERS\tACTION\tROW\tINTENT SINCE\tREASON")
 		for _, s := range status.Scopes {
 			r := &s.Recommendation
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Scope, workers(r), r.Action, r.Row, r.Since.Format(time.RFC3339), r.Reason)
