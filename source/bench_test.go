@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/api"
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
@@ -31,6 +32,24 @@ func BenchmarkRemoteInstant1000(b *testing.B) {
 		v, err := remote.Instant(b.Context(), "up", at(0))
 		require.NoError(b, err)
 		require.Len(b, v.Samples, 1000)
+	}
+}
+
+// BenchmarkRemoteTick10000 is twelve queries over 10,000 scopes, eight at a
+// time: what a large installation asks in one tick.
+func BenchmarkRemoteTick10000(b *testing.B) {
+	remote := newRemote(b, source.RemoteOptions{URLs: []string{serve(b, benchReply(10_000))}})
+	b.ReportAllocs()
+	for b.Loop() {
+		var g errgroup.Group
+		g.SetLimit(8)
+		for range 12 {
+			g.Go(func() error {
+				_, err := remote.Instant(b.Context(), "up", at(0))
+				return err
+			})
+		}
+		require.NoError(b, g.Wait())
 	}
 }
 

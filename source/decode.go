@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 )
@@ -31,15 +32,15 @@ func decode(body []byte) (envelope, error) {
 	err := s.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "status":
-			e.status, err = s.text()
+			e.status, err = s.note()
 		case "errorType":
-			e.errorType, err = s.text()
+			e.errorType, err = s.note()
 		case "error":
-			e.message, err = s.text()
+			e.message, err = s.note()
 		case "warnings":
-			e.warnings, err = s.texts()
+			e.warnings, err = s.notes()
 		case "infos":
-			e.infos, err = s.texts()
+			e.infos, err = s.notes()
 		case "data":
 			data, err = s.raw()
 		default:
@@ -66,7 +67,7 @@ func (e *envelope) decodeData(data []byte) error {
 	err := s.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "resultType":
-			e.resultType, err = s.text()
+			e.resultType, err = s.note()
 		case "result":
 			result, err = s.raw()
 		default:
@@ -207,21 +208,34 @@ func (s *scanner) point() (Point, error) {
 	return p, err
 }
 
-// text is a string with memory of its own.
-func (s *scanner) text() (string, error) {
+// Limits of what a reply says in words, which is kept and logged.
+const (
+	maxNote  = 4 << 10 // bytes
+	maxNotes = 100
+)
+
+// note is a text for people, cut off where nobody reads on. It has memory of
+// its own.
+func (s *scanner) note() (string, error) {
 	b, err := s.str()
-	return string(b), err
+	if len(b) <= maxNote {
+		return string(b), err
+	}
+	return strings.ToValidUTF8(string(b[:maxNote]), "") + "…", err
 }
 
-// texts reads an array of strings; null is none.
-func (s *scanner) texts() ([]string, error) {
+// notes reads an array of texts for people, of which it keeps the first; null
+// is none.
+func (s *scanner) notes() ([]string, error) {
 	if s.null() {
 		return nil, nil
 	}
 	var all []string
 	err := s.array(func() error {
-		t, err := s.text()
-		all = append(all, t)
+		t, err := s.note()
+		if len(all) < maxNotes {
+			all = append(all, t)
+		}
 		return err
 	})
 	return all, err

@@ -124,3 +124,18 @@ func BenchmarkDecodeMatrix1000x20(b *testing.B) {
 		}
 	}
 }
+
+func TestDecodeKeepsWordsShort(t *testing.T) {
+	long := strings.Repeat("ü", maxNote)
+	e, err := decode([]byte(`{"status":"error","errorType":"bad_data","error":"` + long + `","warnings":["w"` +
+		strings.Repeat(`,"`+long+`"`, maxNotes) + `]}`))
+	require.NoError(t, err)
+	require.Equal(t, long[:maxNote]+"…", e.message)
+	require.Len(t, e.warnings, maxNotes)
+	require.Equal(t, "w", e.warnings[0])
+	require.Equal(t, e.message, e.warnings[1])
+
+	e, err = decode([]byte(`{"status":"error","error":"x` + long + `"}`))
+	require.NoError(t, err)
+	require.Equal(t, "x"+long[:maxNote-2]+"…", e.message, "no half of a letter")
+}

@@ -37,7 +37,8 @@ type RemoteOptions struct {
 	// DefaultTimeout. It is sent along, so that the server gives up too.
 	Timeout time.Duration
 	// MaxResponse bounds one reply in bytes, after decompression; 0 is
-	// DefaultMaxResponse.
+	// DefaultMaxResponse. Replies of more than 4 MiB are read one at a time, so
+	// that this, and not a multiple of it, is what a wrong server takes up.
 	MaxResponse int64
 	// MaxPoints is how many points of a series are asked for at once; longer
 	// ranges take several requests. 0 is DefaultMaxPoints.
@@ -63,6 +64,7 @@ type Remote struct {
 	client   *http.Client
 	replicas *replicas
 	metrics  *queryMetrics
+	long     longReplies
 }
 
 // NewRemote checks the options and the files that they name. It does not ask
@@ -97,7 +99,9 @@ func NewRemote(opts RemoteOptions) (*Remote, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering replica metrics: %w", err)
 	}
-	return &Remote{opts: opts, client: client, metrics: m, replicas: newReplicas(all, opts.Logger, rm)}, nil
+	return &Remote{
+		opts: opts, client: client, metrics: m, replicas: newReplicas(all, opts.Logger, rm), long: newLongReplies(),
+	}, nil
 }
 
 func (o *RemoteOptions) check() error {

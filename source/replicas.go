@@ -33,6 +33,7 @@ type replicas struct {
 
 // replica is one address.
 type replica struct {
+	// client knows the addresses of the API; Remote reads the replies by itself.
 	client api.Client
 	// name is the address as it may be shown.
 	name string

@@ -61,7 +61,10 @@ func (r *Remote) send(ctx context.Context, rep *replica, method, path string, pa
 		return envelope{}, noAnswer(reasonConnection, err)
 	}
 	start := time.Now()
-	resp, body, err := rep.client.Do(ctx, req) //nolint:bodyclose // the client has read and closed it
+	in := &intake{long: r.long}
+	// Deferred, since decoding takes memory, too.
+	defer in.release()
+	resp, body, err := in.receive(ctx, r.client, req) //nolint:bodyclose // it is read and closed
 	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
 		if errors.Is(ctxErr, context.DeadlineExceeded) {
 			return envelope{}, noAnswerf(reasonTimeout, "no whole reply within %s: %w", time.Since(start).Round(time.Millisecond), ctxErr)
