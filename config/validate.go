@@ -76,6 +76,9 @@ func (c *Config) checkSource(r *report) {
 		}
 		r.httpConfig(&p.HTTPConfig, "prometheus.http_config")
 	}
+	if e := c.Embedded; e != nil && len(c.Clusters) == 0 && e.ScrapeConfigs == "" {
+		r.warn("embedded", CheckUnused, "add clusters, or embedded.scrape_configs", "embedded scrapes nothing: no scope can ever appear")
+	}
 	if e := c.Embedded; e != nil && e.ScrapeConfigs != "" {
 		r.checkJobs(c.scrapeOptions())
 	}

@@ -3,7 +3,6 @@ package evaluator
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -300,23 +299,39 @@ func (r *runner) noteRestore(at int64, err error) {
 	r.restoreFailing = true
 }
 
-// noteQueries logs a query's failure once per change of state.
+// noteQueries logs a query's failure once per change of state. A source that
+// gives no answer fails every query: that is one line for all of them.
 func (r *runner) noteQueries(cols []column) {
+	silent, back := 0, 0
+	var err error
 	for i := range cols {
-		now := ""
+		was, now := r.failing[i], ""
 		if cols[i].failed {
 			now = cols[i].failure.String()
 		}
-		if now == r.failing[i] {
+		if now == was {
 			continue
 		}
 		r.failing[i] = now
-		if now == "" {
+		switch {
+		case now == NoAnswer.String():
+			silent++
+			err = cols[i].err
+		case now == "" && was == NoAnswer.String():
+			back++
+		case now == "":
 			r.Logger.Info("query works again", "rule_set", r.group.name, "expr", r.group.queries[i].Expr)
-			continue
+		default:
+			r.Logger.Warn("query failed, its signals are unknown",
+				"rule_set", r.group.name, "reason", now, "expr", r.group.queries[i].Expr, "err", cols[i].err)
 		}
-		r.Logger.Log(context.Background(), slog.LevelWarn, "query failed, its signals are unknown",
-			"rule_set", r.group.name, "reason", now, "expr", r.group.queries[i].Expr, "err", cols[i].err)
+	}
+	if silent > 0 {
+		r.Logger.Warn("the source gives no answer, signals are unknown",
+			"rule_set", r.group.name, "expressions", silent, "err", err)
+	}
+	if back > 0 {
+		r.Logger.Info("the source answers again", "rule_set", r.group.name, "expressions", back)
 	}
 }
 

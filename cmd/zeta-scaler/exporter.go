@@ -69,6 +69,9 @@ func runExporter(ctx context.Context, stderr io.Writer, load func() (*config.Con
 		return err
 	}
 	e.logger.Info("exporter starts", "version", version.Version, "clusters", len(cfg.Clusters))
+	if len(cfg.Clusters) == 0 {
+		e.logger.Info("no clusters are configured: only /probe asks any")
+	}
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.Go(func() error { return onHangup(ctx, e.reload) })
 	eg.Go(func() error {

@@ -51,6 +51,9 @@ decision that is expected at some time. Exit code 1 if a test fails.`,
 		if !report.Passed() {
 			return errReported
 		}
+		if tests, _ := report.Counts(); tests == 0 && *run != "" {
+			return fmt.Errorf("no test matches --run %q", *run)
+		}
 		return nil
 	}
 	return cmd

@@ -1,0 +1,17 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEmbeddedThatScrapesNothingIsWarnedOf(t *testing.T) {
+	c, err := load([]byte("embedded: {path: tsdb}\n"), Options{})
+	require.NoError(t, err)
+	require.Len(t, c.Warnings, 1)
+	require.Contains(t, c.Warnings[0].Message, "scrapes nothing")
+	c, err = load([]byte("embedded: {path: tsdb}\nclusters: [{name: a, urls: [\"http://m:8080\"]}]\n"), Options{})
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+}
