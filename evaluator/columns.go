@@ -3,6 +3,7 @@ package evaluator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +15,10 @@ import (
 
 // queryConcurrency bounds how many queries of one tick are under way at once.
 const queryConcurrency = 8
+
+// maxSeries bounds what is kept of one answer; a query gives one sample for
+// each of at most maxScopes scopes.
+const maxSeries = 10 * maxScopes
 
 // column is the answer to one query over one or more ticks.
 type column struct {
@@ -63,6 +68,9 @@ func askInstant(ctx context.Context, src Source, queries []Query, at time.Time) 
 	each(len(queries), func(i int) {
 		t := at.Add(-queries[i].Offset)
 		v, err := src.Instant(ctx, queries[i].Expr, t)
+		if err = tooMany(err, len(v.Samples)); err != nil {
+			v.Samples = nil
+		}
 		c := &cols[i]
 		c.err = err
 		c.failure, c.failed = failureOf(err, v.Warnings)
@@ -86,6 +94,9 @@ func askRange(ctx context.Context, src Source, queries []Query, from, to time.Ti
 	each(len(queries), func(i int) {
 		off := queries[i].Offset
 		m, err := src.Range(ctx, queries[i].Expr, source.Window{Start: from.Add(-off), End: to.Add(-off), Step: step})
+		if err = tooMany(err, len(m.Series)); err != nil {
+			m.Series = nil
+		}
 		c := &cols[i]
 		c.err = err
 		c.failure, c.failed = failureOf(err, m.Warnings)
@@ -98,6 +109,15 @@ func askRange(ctx context.Context, src Source, queries []Query, from, to time.Ti
 		}
 	})
 	return cols
+}
+
+// tooMany refuses an answer that cannot be one sample per scope: an expression
+// that leaks a label must not take the memory of the service.
+func tooMany(err error, series int) error {
+	if err != nil || series <= maxSeries {
+		return err
+	}
+	return fmt.Errorf("the answer has %d series, at most %d are read: does the expression leak a label?", series, maxSeries)
 }
 
 func each(n int, f func(i int)) {

@@ -367,3 +367,23 @@ func TestDiscoveryIsBounded(t *testing.T) {
 	require.Nil(t, g.admit(labels.FromStrings("cluster", "one more"), 0))
 	require.Equal(t, 1, g.refused)
 }
+
+// flood answers every instant query with more series than there can be scopes.
+type flood struct{ *series }
+
+func (f flood) Instant(ctx context.Context, expr string, at time.Time) (source.Vector, error) {
+	if expr == "cpu" {
+		return source.Vector{Samples: make([]source.Sample, maxSeries+1)}, nil
+	}
+	return f.series.Instant(ctx, expr, at)
+}
+
+func TestAnswerWithTooManySeriesIsRefused(t *testing.T) {
+	rs := fixture()
+	l := newLive(t, flood{quietCluster(rs)}, memory.New(), fixtureConfig(rs, scaling.DefaultBounds(), "a"), 1)
+	l.tick(t, at(rs, 100))
+	l.tick(t, at(rs, 101))
+	ev := l.rec.last["a"]
+	require.Equal(t, scaling.RowBlind, ev.Recommendation.Row)
+	require.Equal(t, "query_error", ev.Inputs[2].Reason)
+}
