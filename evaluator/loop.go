@@ -88,6 +88,9 @@ func (noInstruments) IgnoredSamples(int)      {}
 func (l *Loop) Run(ctx context.Context, cfg Config) error {
 	for {
 		runners, err := l.assemble(ctx, cfg)
+		if ctx.Err() != nil {
+			return nil // stopped while it was starting
+		}
 		if err != nil {
 			return err
 		}

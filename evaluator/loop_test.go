@@ -184,6 +184,21 @@ func TestRemovedScopeIsCleanedAtOnce(t *testing.T) {
 	s.advance(at(rs, 102))
 }
 
+// cancelledStore fails as a store does whose context has ended.
+type cancelledStore struct{ *memory.Store }
+
+func (cancelledStore) List(ctx context.Context, _ state.Kind) ([]state.Record, error) {
+	return nil, ctx.Err()
+}
+
+func TestStopWhileStarting(t *testing.T) {
+	rs := fixture()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := NewLoop(Options{Store: cancelledStore{memory.New()}, Clock: newHandClock(time.UnixMilli(0)), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, l.Run(ctx, fixtureConfig(rs, scaling.DefaultBounds())))
+}
+
 // failingStore refuses writes while broken.
 type failingStore struct {
 	*memory.Store

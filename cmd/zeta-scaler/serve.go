@@ -27,7 +27,7 @@ POST /-/reload read the configuration again, all of it or nothing.`,
 			return config.Load(flags.options(""))
 		})
 		if err != nil {
-			return err
+			return ignoreCancel(cmd.Context(), err)
 		}
 		return s.run(cmd.Context())
 	}
