@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +68,7 @@ func (d *decoder) root() *yaml.Node {
 		d.failf(start, rules.CheckYAML, "save the file as UTF-8", "the file is not UTF-8 text")
 		return nil
 	}
-	docs, err := documents(d.content)
+	docs, err := rules.Documents(d.content)
 	switch {
 	case err != nil:
 		d.syntax(err)
@@ -88,27 +87,6 @@ func (d *decoder) root() *yaml.Node {
 	d.hidden = map[int]bool{}
 	d.hide(docs[0].Content[0], false)
 	return docs[0].Content[0]
-}
-
-// documents parses up to two documents. The YAML library panics on input that
-// it did not foresee; that is an error like any other.
-func documents(data []byte) (docs []*yaml.Node, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("yaml: %v", r)
-		}
-	}()
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	for len(docs) < 2 {
-		doc := &yaml.Node{}
-		if err := dec.Decode(doc); errors.Is(err, io.EOF) {
-			return docs, nil
-		} else if err != nil {
-			return nil, err
-		}
-		docs = append(docs, doc)
-	}
-	return docs, nil
 }
 
 // yamlError finds the place in an error of the YAML library.

@@ -55,7 +55,7 @@ func TestRuleSetsInTheDocs(t *testing.T) {
 func TestEveryKeyIsDocumented(t *testing.T) {
 	data, err := os.ReadFile("testdata/every-key.yaml")
 	require.NoError(t, err)
-	docs, err := documents(data)
+	docs, err := Documents(data)
 	require.NoError(t, err)
 	text := page(t, "rule-sets.md")
 	keys := map[string]bool{}

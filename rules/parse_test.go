@@ -144,7 +144,7 @@ func TestExpressionPositions(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := &decoder{text: newText([]byte(tt.yaml))}
-			docs, err := documents([]byte(tt.yaml))
+			docs, err := Documents([]byte(tt.yaml))
 			require.NoError(t, err)
 			n := docs[0].Content[0].Content[1]
 			for len(n.Content) > 0 {

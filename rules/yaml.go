@@ -58,7 +58,7 @@ func (d *decoder) root(data []byte) *yaml.Node {
 		d.failf(firstInvalid(data), CheckYAML, "save the file as UTF-8", "the file is not UTF-8 text")
 		return nil
 	}
-	docs, err := documents(data)
+	docs, err := Documents(data)
 	switch {
 	case err != nil:
 		d.syntax(err)
@@ -97,10 +97,10 @@ func firstInvalid(data []byte) *yaml.Node {
 	return n
 }
 
-// documents parses up to two documents of a file: the second one is an error
+// Documents parses up to two YAML documents of a file: the second one is an error
 // already. The YAML library panics on input that it did not foresee; that is
 // an error like any other.
-func documents(data []byte) (docs []*yaml.Node, err error) {
+func Documents(data []byte) (docs []*yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("yaml: %v", r)

@@ -42,9 +42,6 @@ func (b Bounds) Validate() []error {
 	return errs
 }
 
-// Clamp brings n into [Min, Max].
-func (b Bounds) Clamp(n int) int { return max(b.Min, min(n, b.Max)) }
-
 // Booting is a request for workers that have not registered yet. Target is
 // the absolute worker count that was asked for; past Deadline the entry no
 // longer counts (spec 1.8).
