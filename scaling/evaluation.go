@@ -61,6 +61,9 @@ type Evaluation struct {
 	MinWorkers int  `json:"minWorkers"`
 	MaxWorkers *int `json:"maxWorkers"`
 	Booting    int  `json:"booting"`
+	// Execution is the scope's latest action as of the tick, nil if there was
+	// none: the one that waits, else the one that began last.
+	Execution *Execution `json:"execution,omitempty"`
 	// ReportingWorkers is nil when unknown.
 	ReportingWorkers         *int      `json:"reportingWorkers"`
 	CooldownRemainingSeconds float64   `json:"cooldownRemainingSeconds"`

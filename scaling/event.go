@@ -46,6 +46,9 @@ type Event struct {
 	// Recommendation is the one that the event is about, nil if there is none.
 	// It must not be changed: every handler gets the same.
 	Recommendation *Recommendation `json:"recommendation,omitempty"`
+	// Execution is the action that the event is about, nil if there is none; it
+	// must not be changed either.
+	Execution *Execution `json:"execution,omitempty"`
 	// At is when it happened: the tick of a decision, the time of a transition.
 	At time.Time `json:"at"`
 }

@@ -77,6 +77,9 @@ type Limits struct {
 	// ActionInFlight is true while an action of this scope is not final.
 	ActionInFlight bool
 	Booting        []Booting
+	// OtherWriter is true while somebody else changes the actuator's target, so
+	// that nothing is executed until an operator resumes the scope.
+	OtherWriter bool
 }
 
 // AddSaturating returns a + b for non-negative operands, stopping at the

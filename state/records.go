@@ -20,6 +20,10 @@ const GlobalKey = ""
 const (
 	DecisionEntry = "decision"
 	LimitsEntry   = "limits"
+	// ActionEntry is an action that is over, with all its transitions.
+	ActionEntry = "action"
+	// AuditEntry is a change that somebody made through the API.
+	AuditEntry = "audit"
 )
 
 // LeaderRecord says who leads, and under which epoch.
@@ -77,11 +81,41 @@ type DecisionRecord struct {
 // ExecutionRecord is what the executor keeps about a scope and the evaluator
 // reads back as limits.
 type ExecutionRecord struct {
+	// Epoch is that of the leader that wrote the record.
+	Epoch uint64 `json:"epoch,omitempty"`
+	// Booting are the requests whose workers may not have registered yet.
 	Booting []scaling.Booting `json:"booting,omitempty"`
 	// CooldownUntil and BackoffUntil are zero when there is none.
-	CooldownUntil  time.Time `json:"cooldownUntil,omitzero"`
-	BackoffUntil   time.Time `json:"backoffUntil,omitzero"`
-	ActionInFlight bool      `json:"actionInFlight,omitempty"`
+	CooldownUntil time.Time `json:"cooldownUntil,omitzero"`
+	BackoffUntil  time.Time `json:"backoffUntil,omitzero"`
+	// ActionInFlight is true from the moment at which Action is EXECUTING until
+	// it is over.
+	ActionInFlight bool `json:"actionInFlight,omitempty"`
+	// Action is the scope's latest action that began, nil if there was none; it
+	// stays when it is over, so that its recommendation is never executed again.
+	Action *scaling.Execution `json:"action,omitempty"`
+	// Held is accepted and waits (PENDING) for what holds it up.
+	Held *scaling.Execution `json:"held,omitempty"`
+	// Deadline is when Action has to have converged.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Attempts counts the calls of the platform that failed for Action.
+	Attempts int `json:"attempts,omitempty"`
+	// NextAttempt is when the platform is called again.
+	NextAttempt time.Time `json:"nextAttempt,omitzero"`
+	// Failures counts the actions that failed since the last that succeeded:
+	// the back-off doubles with each.
+	Failures int `json:"failures,omitempty"`
+	// EpisodeOver is true once the scope stopped asking for more after Action
+	// began: what it asks for later is a new episode, not a round.
+	EpisodeOver bool `json:"episodeOver,omitempty"`
+	// OtherWriter names who else changes the target, empty if nobody is known.
+	OtherWriter string `json:"otherWriter,omitempty"`
+	// OtherWriterSince is when it was found; a resume after it accepts what is
+	// there.
+	OtherWriterSince time.Time `json:"otherWriterSince,omitzero"`
+	// CheckAt is when an action that succeeded is looked at again: if its
+	// trigger has not changed by then, the scaling was ineffective.
+	CheckAt time.Time `json:"checkAt,omitzero"`
 }
 
 // ControlRecord is what operators set at run time, for one scope or, under
@@ -98,6 +132,9 @@ type ControlRecord struct {
 	MaxWorkers *int          `json:"maxWorkers,omitempty"`
 	Mode       *scaling.Mode `json:"mode,omitempty"`
 	UpdatedAt  time.Time     `json:"updatedAt"`
+	// ResumedAt is when somebody last resumed the scope, paused or not: it says
+	// that what the platform has now is accepted.
+	ResumedAt time.Time `json:"resumedAt,omitzero"`
 }
 
 // PausedAt reports whether the pause holds at t.
