@@ -134,7 +134,7 @@ func New(o Options) (http.Handler, error) {
 		checkQuery(Routes()),
 	)
 	RegisterHandlers(headToo{e}, s)
-	headToo{e}.GET("/static/page.css", p.stylesheet)
+	headToo{e}.GET("/static/:name", p.static)
 	return e, nil
 }
 

@@ -13,6 +13,48 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
+// Defines values for GetPageParamsSort.
+const (
+	GetPageParamsSortAction         GetPageParamsSort = "action"
+	GetPageParamsSortChange         GetPageParamsSort = "change"
+	GetPageParamsSortEvaluated      GetPageParamsSort = "evaluated"
+	GetPageParamsSortMinusAction    GetPageParamsSort = "-action"
+	GetPageParamsSortMinusChange    GetPageParamsSort = "-change"
+	GetPageParamsSortMinusEvaluated GetPageParamsSort = "-evaluated"
+	GetPageParamsSortMinusScope     GetPageParamsSort = "-scope"
+	GetPageParamsSortMinusWorkers   GetPageParamsSort = "-workers"
+	GetPageParamsSortScope          GetPageParamsSort = "scope"
+	GetPageParamsSortWorkers        GetPageParamsSort = "workers"
+)
+
+// Valid indicates whether the value is a known member of the GetPageParamsSort enum.
+func (e GetPageParamsSort) Valid() bool {
+	switch e {
+	case GetPageParamsSortAction:
+		return true
+	case GetPageParamsSortChange:
+		return true
+	case GetPageParamsSortEvaluated:
+		return true
+	case GetPageParamsSortMinusAction:
+		return true
+	case GetPageParamsSortMinusChange:
+		return true
+	case GetPageParamsSortMinusEvaluated:
+		return true
+	case GetPageParamsSortMinusScope:
+		return true
+	case GetPageParamsSortMinusWorkers:
+		return true
+	case GetPageParamsSortScope:
+		return true
+	case GetPageParamsSortWorkers:
+		return true
+	default:
+		return false
+	}
+}
+
 // Action What a recommendation asks for.
 type Action = scaling.Action
 
@@ -216,12 +258,24 @@ type GetPageParams struct {
 	// URL it has to be encoded once more.
 	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
 
-	// After Shows the scopes whose keys come after this one.
-	After string `form:"after,omitempty" json:"after,omitempty"`
+	// Q Lists only the scopes with these words in key, row, reason or labels.
+	Q string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Action Lists only the scopes with this action.
+	Action Action `form:"action,omitempty" json:"action,omitempty"`
+
+	// Sort Order of the list; a leading `-` turns it round.
+	Sort GetPageParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Page Which page of the list; one past the end is the last.
+	Page int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Refresh Seconds until the page loads itself again; 0 is never.
 	Refresh *int `form:"refresh,omitempty" json:"refresh,omitempty"`
 }
+
+// GetPageParamsSort defines parameters for GetPage.
+type GetPageParamsSort string
 
 // GetDecisionTableParams defines parameters for GetDecisionTable.
 type GetDecisionTableParams struct {
@@ -323,11 +377,32 @@ func (w *ServerInterfaceWrapper) GetPage(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter scope: %s", err))
 	}
 
-	// ------------- Optional query parameter "after" -------------
+	// ------------- Optional query parameter "q" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "q", ctx.QueryParams(), &params.Q, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
-		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter q: %s", err))
+	}
+
+	// ------------- Optional query parameter "action" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "action", ctx.QueryParams(), &params.Action, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter action: %s", err))
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", ctx.QueryParams(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter sort: %s", err))
+	}
+
+	// ------------- Optional query parameter "page" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "page", ctx.QueryParams(), &params.Page, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter page: %s", err))
 	}
 
 	// ------------- Optional query parameter "refresh" -------------

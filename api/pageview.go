@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,60 +10,52 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
-// pageView is what the page's template shows.
-type pageView struct {
-	Problem *Problem
-	Leader  bool
-	Epoch   uint64
-	Now     string
-	// Refresh is in seconds, 0 is never.
-	Refresh int
-	// Scope and After are the request's own parameters, Next the After of the
-	// page behind this one.
-	Scope, After, Next string
-	Total              int
-	Counts             []countView
-	Scopes             []scopeView
-	Rows               []scaling.Row
-}
-
-// countView says how many scopes have an action.
-type countView struct {
-	Action scaling.Action
-	Scopes int
-}
-
-// scopeView is one scope in words.
+// scopeView is one scope with everything about it.
 type scopeView struct {
 	Key                  string
 	Labels               []scaling.Label
 	Current, Recommended string
 	Action               scaling.Action
-	Row, When, Reason    string
+	Reason               string
 	Mode                 scaling.Mode
 	SlotMode             scaling.SlotMode
-	Bounds               string
+	Deployment           scaling.Deployment
+	Bounds, Cooldown     string
 	RuleSet              scaling.RuleSetRef
+	ID                   string
+	Since                string
 	Blockers             string
 	ObservedAt, Age      string
+	Paused               bool
+	Badges               []badge
 	// Notes are what makes this decision unlike an ordinary one.
 	Notes   []string
 	Signals []signalView
 	Shadows []shadowView
+	// Tried are the rows down to the one that matched, Below those after it.
+	Tried, Below []rowView
+	History      historyView
+	Actions      actionsView
 }
 
-// signalView is one signal; it has at least one window to show.
+// badge is a word that makes a scope stand out; Kind is its style.
+type badge struct{ Kind, Words string }
+
+// signalView is one signal with the progress of its conditions.
 type signalView struct {
 	Name    string
 	Class   scaling.Class
 	Value   string
+	Unknown bool
 	Windows []windowView
 }
 
 type windowView struct {
 	// Condition is empty for a signal without conditions.
 	Condition, State string
-	Held             string
+	// Kind is the style of the state: sustained, true, false, unknown or none.
+	Kind string
+	Held string
 	// HeldSeconds is at most WindowSeconds, for the bar.
 	HeldSeconds, WindowSeconds float64
 }
@@ -75,27 +68,39 @@ type shadowView struct {
 	Agrees      bool
 }
 
-func countsOf(evaluations []scaling.Evaluation) []countView {
-	n := map[scaling.Action]int{}
-	for i := range evaluations {
-		n[evaluations[i].Recommendation.Action]++
-	}
-	var out []countView
-	for _, a := range scaling.Actions() {
-		out = append(out, countView{Action: a, Scopes: n[a]})
-	}
-	return out
+// rowView is one row of the decision table and what became of it.
+type rowView struct {
+	scaling.Row
+	Matched bool
+	// Why says why the row did not match, or why it did.
+	Why string
 }
 
-func scopeViewOf(ev *scaling.Evaluation, when map[scaling.RowID]string, now time.Time) scopeView {
+// scopeView gathers what the page shows of a scope. What the store cannot give
+// is said in its place and does not hide the rest.
+func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, now time.Time) scopeView {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	v := scopeViewOf(ev, now)
+	v.Tried, v.Below = s.rowViews(ev)
+	v.History = s.historyView(ctx, ev)
+	v.Actions = s.actionsView(ctx, ev)
+	return v
+}
+
+func scopeViewOf(ev *scaling.Evaluation, now time.Time) scopeView {
 	r := &ev.Recommendation
 	v := scopeView{
 		Key: ev.Scope.Key, Labels: ev.Scope.Labels,
 		Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers),
-		Action: r.Action, Row: string(r.Row), When: when[r.Row], Reason: r.Reason,
-		Mode: ev.Mode, SlotMode: ev.SlotMode, Bounds: bounds(ev),
-		RuleSet: r.RuleSet, ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
-		Notes: notes(ev, now),
+		Action: r.Action, Reason: r.Reason,
+		Mode: ev.Mode, SlotMode: ev.SlotMode, Deployment: ev.Deployment, Bounds: bounds(ev),
+		RuleSet: r.RuleSet, ID: r.RecommendationID, Since: instant(r.Since),
+		ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
+		Paused: ev.Paused, Badges: badges(ev, now), Notes: notes(ev, now),
+	}
+	if left := ev.CooldownRemainingSeconds - age(ev, now); left > 0 {
+		v.Cooldown = span(left)
 	}
 	var blockers []string
 	for _, b := range r.BlockingConditions {
@@ -112,6 +117,48 @@ func scopeViewOf(ev *scaling.Evaluation, when map[scaling.RowID]string, now time
 		})
 	}
 	return v
+}
+
+// rowViews splits the table at the row that matched. A row that the table does
+// not know leaves everything below.
+func (s *server) rowViews(ev *scaling.Evaluation) (tried, below []rowView) {
+	for i, row := range s.Table {
+		if row.ID != ev.Recommendation.Row {
+			continue
+		}
+		for _, above := range s.Table[:i] {
+			tried = append(tried, rowView{Row: above, Why: "did not match"})
+		}
+		tried = append(tried, rowView{Row: row, Matched: true, Why: "matched: it decides"})
+		for _, rest := range s.Table[i+1:] {
+			below = append(below, rowView{Row: rest})
+		}
+		return tried, below
+	}
+	for _, row := range s.Table {
+		below = append(below, rowView{Row: row})
+	}
+	return nil, below
+}
+
+// badges are in the order of their weight.
+func badges(ev *scaling.Evaluation, now time.Time) []badge {
+	var out []badge
+	add := func(holds bool, kind, words string) {
+		if holds {
+			out = append(out, badge{kind, words})
+		}
+	}
+	add(!fresh(ev, now), "alarm", "out of date")
+	add(ev.Provisional, "alarm", "no answer from Prometheus")
+	add(!ev.Recommendation.MetricsValid && !ev.Provisional, "alarm", "metrics not valid")
+	add(ev.Paused, "warn", "paused")
+	if x := ev.Execution; x != nil && (!x.State.Final() || x.State == scaling.ActionFailed) {
+		add(true, "warn", fmt.Sprintf("action %s: %d workers", strings.ToLower(string(x.State)), x.Target))
+	}
+	add(ev.Mode != scaling.Advisory, "plain", string(ev.Mode))
+	add(ev.Deployment == scaling.Application, "plain", "application")
+	return out
 }
 
 func notes(ev *scaling.Evaluation, now time.Time) []string {
@@ -135,12 +182,9 @@ func notes(ev *scaling.Evaluation, now time.Time) []string {
 }
 
 func signalViewOf(in *scaling.Input) signalView {
-	v := signalView{Name: in.Name, Class: in.Class, Value: measured(in)}
+	v := signalView{Name: in.Name, Class: in.Class, Value: measured(in), Unknown: !in.Value.Known}
 	for _, w := range in.Windows {
 		v.Windows = append(v.Windows, windowViewOf(&w, in.Applies))
-	}
-	if len(v.Windows) == 0 {
-		v.Windows = []windowView{{State: "no condition"}}
 	}
 	return v
 }
@@ -149,6 +193,7 @@ func windowViewOf(w *scaling.Window, applies bool) windowView {
 	v := windowView{
 		Condition: fmt.Sprintf("%s if %s %s", direction(w.Direction), w.Comparison, threshold(w.Threshold)),
 		State:     w.Truth,
+		Kind:      w.Truth,
 		Held:      fmt.Sprintf("%s of %s", span(w.HeldSeconds), span(w.WindowSeconds)),
 	}
 	if w.WindowSeconds == 0 {
@@ -162,9 +207,9 @@ func windowViewOf(w *scaling.Window, applies bool) windowView {
 	}
 	switch {
 	case !applies:
-		v.State = "does not apply"
+		v.State, v.Kind = "does not apply", "none"
 	case w.Sustained:
-		v.State = "sustained"
+		v.State, v.Kind = "sustained", "sustained"
 	}
 	return v
 }
@@ -234,5 +279,3 @@ func span(seconds float64) string {
 	}
 	return s
 }
-
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

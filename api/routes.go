@@ -21,6 +21,9 @@ import (
 const (
 	// maxKey caps a scope key in a query, in bytes.
 	maxKey = 1024
+	// maxSearch caps the words that the page's list is searched for, in bytes.
+	maxSearch = 200
+	maxPage   = 100000
 	// defaultLimit and defaultRefresh are those of the document.
 	defaultLimit   = 100
 	defaultRefresh = 15
@@ -46,7 +49,8 @@ func Routes() []Route {
 	scope := map[string]check{"scope": checkKey}
 	return []Route{
 		{Method: http.MethodGet, Path: "/", query: map[string]check{
-			"scope": checkKey, "after": checkKey, "refresh": between(0, maxRefresh),
+			"scope": checkKey, "q": checkSearch, "action": checkAction, "sort": checkSort,
+			"page": between(1, maxPage), "refresh": between(0, maxRefresh),
 		}},
 		{Method: http.MethodGet, Path: "/openapi.yaml"},
 		{Method: http.MethodGet, Path: "/metrics"},
@@ -78,7 +82,11 @@ func checkQuery(routes []Route) echo.MiddlewareFunc {
 			if !ok {
 				return next(c)
 			}
-			if err := validate(c.Request().URL.RawQuery, checks); err != nil {
+			raw := c.Request().URL.RawQuery
+			if c.Path() == "/" {
+				raw = filledFields(raw)
+			}
+			if err := validate(raw, checks); err != nil {
 				return err
 			}
 			return next(c)

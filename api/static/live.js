@@ -1,0 +1,136 @@
+// Keeps the page up to date: whenever the service has ticked, the page is asked
+// for again and what changed is put in its place, so that focus, opened parts
+// and what somebody is typing stay. Without this script the page reloads itself.
+const refresh = Number(document.body.dataset.refresh);
+const banner = document.getElementById("banner");
+const least = 1000; // milliseconds between two refreshes
+let answered = Date.now();
+let problem = "";
+let loading = false;
+let again = false;
+let last = 0;
+
+// morph makes one node like another, keeping it wherever it is of the same kind.
+function morph(from, to) {
+  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName || from.id !== to.id) {
+    from.replaceWith(document.importNode(to, true));
+    return;
+  }
+  if (from.nodeType !== Node.ELEMENT_NODE) {
+    if (from.data !== to.data) from.data = to.data;
+    return;
+  }
+  const kept = from.dataset.keep !== undefined;
+  for (const { name } of [...from.attributes]) {
+    const own = name === "open" || (kept && !name.startsWith("data-"));
+    if (!own && !to.hasAttribute(name)) from.removeAttribute(name);
+  }
+  for (const { name, value } of to.attributes) {
+    if (kept && !name.startsWith("data-") && !name.startsWith("aria-")) continue;
+    if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+  }
+  if (kept || from.nodeName === "NOSCRIPT") return;
+  const old = [...from.childNodes];
+  const fresh = [...to.childNodes];
+  for (let i = 0; i < fresh.length; i++) {
+    if (old[i]) morph(old[i], fresh[i]);
+    else from.append(document.importNode(fresh[i], true));
+  }
+  for (const node of old.slice(fresh.length)) node.remove();
+}
+
+// tell shows what keeps the page from being right; nothing is the best news.
+function tell() {
+  const seconds = Math.round((Date.now() - answered) / 1000);
+  const limit = 3 * Math.max(Number(document.body.dataset.interval), refresh, 5);
+  const late = refresh > 0 && seconds > limit ? "No news from the service." : "";
+  const text = problem || late;
+  document.body.classList.toggle("gone", text !== "");
+  banner.hidden = text === "";
+  const [what, age] = banner.children; // only the first is read out
+  if (what.textContent !== text) what.textContent = text;
+  age.textContent = text && `What you see is ${seconds} s old.`;
+}
+
+async function update() {
+  if (loading) {
+    again = true;
+    return;
+  }
+  loading = true;
+  last = Date.now();
+  try {
+    const reply = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10000) });
+    const type = reply.headers.get("Content-Type") ?? "";
+    if (!type.startsWith("text/html")) throw new Error(`The service answers with ${reply.status}.`);
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    for (const part of document.querySelectorAll("[data-live]")) {
+      const fresh = page.getElementById(part.id);
+      if (fresh) morph(part, fresh);
+    }
+    document.title = page.title;
+    document.body.dataset.interval = page.body.dataset.interval;
+    answered = Date.now();
+    problem = "";
+    said();
+    document.dispatchEvent(new CustomEvent("updated"));
+  } catch (e) {
+    problem = e instanceof TypeError || e.name === "TimeoutError" ? "The service does not answer." : e.message;
+  } finally {
+    loading = false;
+    tell();
+    if (again) {
+      again = false;
+      soon();
+    }
+  }
+}
+
+let planned = 0;
+function soon() {
+  if (!planned) {
+    planned = setTimeout(() => { planned = 0; update(); }, Math.max(0, last + least - Date.now()));
+  }
+}
+
+let streaming = false;
+function said() {
+  const how = document.getElementById("how");
+  if (how && streaming) how.textContent = "Live: follows every tick of the service.";
+}
+
+// The stream says when there is something new. Whatever happens to it, the page
+// asks by itself every now and then.
+function listen() {
+  const events = new EventSource("autoscaler/events");
+  events.addEventListener("open", () => { streaming = true; said(); });
+  events.addEventListener("tick", soon);
+  events.addEventListener("error", () => {
+    if (streaming) soon();
+    streaming = false;
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, refresh * 1000);
+  });
+}
+
+document.addEventListener("changed", update);
+
+if (refresh > 0) {
+  listen();
+  setInterval(() => { if (Date.now() - last >= (problem ? 3000 : refresh * 1000)) update(); }, 1000);
+  setInterval(tell, 1000);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) soon(); });
+}
+
+// The list follows what is typed.
+const filter = document.getElementById("filter");
+if (filter) {
+  let timer = 0;
+  filter.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const query = new URLSearchParams([...new FormData(filter)].filter(([, value]) => value !== ""));
+      history.replaceState(null, "", query.size ? "?" + query : "./");
+      update();
+    }, 250);
+  });
+}

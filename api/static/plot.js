@@ -1,0 +1,70 @@
+// Draws the workers of a scope over time from what the page says in
+// data-points. The same is in words beside it, and in the table below.
+/* global uPlot */
+const place = document.getElementById("plot");
+let plot = null;
+let drawn = "";
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// columns turns [time, current, recommended] into what uPlot takes.
+function columns() {
+  const points = JSON.parse(place.dataset.points);
+  return [0, 1, 2].map((i) => points.map((p) => p[i]));
+}
+
+function size() {
+  return { width: Math.max(200, place.clientWidth), height: place.clientWidth < 500 ? 200 : 260 };
+}
+
+function whole(_, values) {
+  return values.map((v) => (Number.isInteger(v) ? String(v) : ""));
+}
+
+// range leaves room above and below a line that never moves.
+function range(_, min, max) {
+  return min === null ? [0, 1] : [Math.max(0, min - 1), max + 1];
+}
+
+function options() {
+  const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+  const stepped = uPlot.paths.stepped({ align: 1 });
+  return {
+    ...size(),
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+    scales: { y: { range } },
+    axes: [axis, { ...axis, size: 40, values: whole }],
+    series: [
+      { label: "Time (UTC)", value: (_, v) => (v == null ? "–" : new Date(v * 1000).toISOString().slice(0, 19) + "Z") },
+      { label: "Current", stroke: colour("--current"), width: 2, paths: stepped, points: { show: false } },
+      { label: "Recommended", stroke: colour("--recommended"), width: 2, dash: [6, 4], paths: stepped, points: { show: false } },
+    ],
+  };
+}
+
+function draw() {
+  const data = place.dataset.points;
+  if (!data || data === drawn) return;
+  drawn = data;
+  if (plot) {
+    plot.setData(columns());
+    return;
+  }
+  plot = new uPlot(options(), columns(), place);
+}
+
+function anew() {
+  plot?.destroy();
+  plot = null;
+  drawn = "";
+  draw();
+}
+
+if (place && typeof uPlot === "function") {
+  draw();
+  document.addEventListener("updated", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", anew);
+  new ResizeObserver(() => plot?.setSize(size())).observe(place);
+}
