@@ -9,29 +9,77 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
+// maxGone is how many scopes that are gone a board remembers for those who
+// follow its changes.
+const maxGone = 1024
+
 // Board is a Publisher that keeps the newest evaluation of every scope, for
 // those who read: API and page. It is safe for concurrent use.
 type Board struct {
 	epoch uint64
 	mu    sync.RWMutex
-	byKey map[string]*scaling.Evaluation
+	byKey map[string]posted
+	gone  []departure
+	// mark counts publications; changed is closed by the next one.
+	mark    uint64
+	changed chan struct{}
+}
+
+// posted is an evaluation with the publication that brought it.
+type posted struct {
+	*scaling.Evaluation
+	mark uint64
+}
+
+// departure is a scope that is gone.
+type departure struct {
+	key  string
+	mark uint64
 }
 
 // NewBoard returns an empty board of a leader with the given epoch.
 func NewBoard(epoch uint64) *Board {
-	return &Board{epoch: epoch, byKey: map[string]*scaling.Evaluation{}}
+	return &Board{epoch: epoch, byKey: map[string]posted{}, changed: make(chan struct{})}
 }
 
 // Publish takes over one tick's evaluations and drops scopes that are gone.
 func (b *Board) Publish(_ context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.mark++
 	for i := range evaluations {
-		b.byKey[evaluations[i].Scope.Key] = &evaluations[i]
+		b.byKey[evaluations[i].Scope.Key] = posted{&evaluations[i], b.mark}
 	}
 	for _, s := range gone {
 		delete(b.byKey, s.Key)
+		b.gone = append(b.gone, departure{s.Key, b.mark})
 	}
+	if n := len(b.gone) - maxGone; n > 0 {
+		b.gone = slices.Delete(b.gone, 0, n)
+	}
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// Changes returns the keys of the scopes that were evaluated or are gone since
+// a mark, sorted, the mark to ask with next, and a channel that is closed when
+// there is more. Mark 0 is the beginning. Of many scopes that are gone, those
+// that went first are forgotten.
+func (b *Board) Changes(since uint64) (keys []string, mark uint64, more <-chan struct{}) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for key, p := range b.byKey {
+		if p.mark > since {
+			keys = append(keys, key)
+		}
+	}
+	for _, d := range b.gone {
+		if _, back := b.byKey[d.key]; d.mark > since && !back {
+			keys = append(keys, d.key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), b.mark, b.changed
 }
 
 // Evaluations returns the newest evaluations, sorted by scope key.
@@ -40,7 +88,7 @@ func (b *Board) Evaluations() []scaling.Evaluation {
 	defer b.mu.RUnlock()
 	out := make([]scaling.Evaluation, 0, len(b.byKey))
 	for _, key := range slices.Sorted(maps.Keys(b.byKey)) {
-		out = append(out, *b.byKey[key])
+		out = append(out, *b.byKey[key].Evaluation)
 	}
 	return out
 }
@@ -53,7 +101,7 @@ func (b *Board) Evaluation(key string) (scaling.Evaluation, bool) {
 	if !ok {
 		return scaling.Evaluation{}, false
 	}
-	return *ev, true
+	return *ev.Evaluation, true
 }
 
 // Leader is true: without shared leadership a running process leads.

@@ -191,7 +191,7 @@ func (r *runner) record(b *state.Batch, s *scopeState, ev *scaling.Evaluation, n
 		v, err := json.Marshal(scaling.HistoryRecord{
 			Recommendation: ev.Recommendation, Inputs: ev.Inputs, SlotMode: ev.SlotMode, Mode: ev.Mode,
 			Paused: ev.Paused, MinWorkers: ev.MinWorkers, MaxWorkers: ev.MaxWorkers, Booting: ev.Booting,
-			Provisional: ev.Provisional,
+			Provisional: ev.Provisional, Facts: &ev.Facts,
 		})
 		if err != nil {
 			return fmt.Errorf("encoding history of scope %s: %w", s.Key, err)

@@ -29,7 +29,7 @@ func (s *scopeState) evaluation(st *stamp) scaling.Evaluation {
 	ev := scaling.Evaluation{
 		Scope: s.Scope, Inputs: t.inputs(state, l), SlotMode: d.Mode,
 		Mode: l.Mode, Deployment: l.Deployment, Paused: l.Paused,
-		MinWorkers: l.Bounds.Min, MaxWorkers: bounded(l.Bounds.Max), Booting: d.booting,
+		MinWorkers: l.Bounds.Min, MaxWorkers: bounded(l.Bounds.Max), Booting: d.booting, Facts: d.set(),
 		CooldownRemainingSeconds: remaining(l.CooldownUntil, st.tick),
 		Interval:                 st.interval.Seconds(), Tick: st.tick, Provisional: st.provisional,
 	}

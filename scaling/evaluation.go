@@ -61,6 +61,8 @@ type Evaluation struct {
 	MinWorkers int  `json:"minWorkers"`
 	MaxWorkers *int `json:"maxWorkers"`
 	Booting    int  `json:"booting"`
+	// Facts are what the decision table saw.
+	Facts Facts `json:"facts"`
 	// Execution is the scope's latest action as of the tick, nil if there was
 	// none: the one that waits, else the one that began last.
 	Execution *Execution `json:"execution,omitempty"`
@@ -90,6 +92,8 @@ type HistoryRecord struct {
 	MaxWorkers     *int           `json:"maxWorkers"`
 	Booting        int            `json:"booting"`
 	Provisional    bool           `json:"provisional"`
+	// Facts are what the decision table saw; nil in records of older versions.
+	Facts *Facts `json:"facts,omitempty"`
 }
 
 // LimitsRecord is one change of a scope's limits in its history.
