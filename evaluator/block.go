@@ -20,6 +20,7 @@ const (
 	pausedBlocker
 	workersUnknownBlocker
 	applicationModeBlocker
+	otherWriterBlocker
 )
 
 // block names the blocking conditions of the row (spec 1.9).
@@ -51,6 +52,9 @@ func (p *Program) block(d *Decision) {
 	default:
 		if d.Action == scaling.ScaleOut {
 			d.Blockers = d.busyBlockers()
+			if d.otherWriter {
+				d.Blockers |= otherWriterBlocker
+			}
 		}
 	}
 }

@@ -17,6 +17,7 @@ var blockerNames = [...]string{
 	scaling.BlockerPaused,
 	scaling.BlockerWorkersUnknown,
 	scaling.BlockerApplicationMode,
+	scaling.BlockerOtherWriter,
 }
 
 // Names lists the blockers of a set in a fixed order.

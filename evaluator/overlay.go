@@ -64,14 +64,49 @@ func (o *overlay) limits(s *scopeState, ruleSet *scaling.Bounds, at time.Time) s
 		applyControl(&l, &c)
 		l.Paused = c.PausedAt(at)
 	}
-	if c, ok := o.control[state.GlobalKey]; ok && c.PausedAt(at) {
+	global, ok := o.control[state.GlobalKey]
+	if ok && global.PausedAt(at) {
 		l.Paused = true
 	}
 	if e, ok := o.execution[s.Key]; ok {
 		l.CooldownUntil, l.BackoffUntil = e.CooldownUntil, e.BackoffUntil
 		l.ActionInFlight, l.Booting = e.ActionInFlight, e.Booting
+		// Whoever resumes a scope accepts what the other writer has left.
+		resumed := o.control[s.Key].ResumedAt.After(e.OtherWriterSince) || global.ResumedAt.After(e.OtherWriterSince)
+		l.OtherWriter = e.OtherWriter != "" && !resumed
 	}
 	return l
+}
+
+// latest is the action that people want to see: the one that waits, else the
+// one that began last.
+func (o *overlay) latest(key string) *scaling.Execution {
+	e := o.execution[key]
+	if e.Held != nil {
+		return e.Held
+	}
+	return e.Action
+}
+
+// standsAgain reports whether the action of a recommendation is over, what held
+// back the next one too, and the workers are not there: if the recommendation
+// still stands it has to be asked for anew, under a new id (spec 4.2).
+func (o *overlay) standsAgain(key, recommendationID string, d *Decision, tick time.Time) bool {
+	e, ok := o.execution[key]
+	if !ok || e.Action == nil || e.Held != nil || e.Action.RecommendationID != recommendationID {
+		return false
+	}
+	switch e.Action.State {
+	case scaling.ActionFailed:
+		return !tick.Before(e.BackoffUntil)
+	case scaling.ActionSucceeded:
+		// Without a cooldown of its own nothing was done: a dry run.
+		n := len(e.Action.Transitions)
+		acted := n > 0 && e.Action.Transitions[n-1].At.Before(e.CooldownUntil)
+		return acted && !tick.Before(e.CooldownUntil) && d.currentKnown && d.current < e.Action.Target
+	default:
+		return false
+	}
 }
 
 func applyControl(l *scaling.Limits, c *state.ControlRecord) {

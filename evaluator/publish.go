@@ -91,7 +91,7 @@ type ruling struct {
 func (r *runner) publish(ctx context.Context, at int64, provisional bool) error {
 	st := stamp{
 		epoch: r.Epoch, tick: time.UnixMilli(at).UTC(), written: r.Clock.Now().UTC(),
-		interval: r.group.interval, provisional: provisional,
+		interval: r.group.interval, provisional: provisional, overlay: &r.overlay,
 	}
 	var batch state.Batch
 	rulings := make([]ruling, 0, len(r.group.scopes.sorted))
@@ -100,7 +100,7 @@ func (r *runner) publish(ctx context.Context, at int64, provisional bool) error 
 		if s.first > at {
 			continue
 		}
-		v := s.ruling(&st)
+		v := r.ruling(s, &st)
 		if v.due() {
 			ev := v.render(&st)
 			if err := r.record(&batch, s, &ev, v.next); err != nil {
@@ -124,9 +124,15 @@ func (r *runner) publish(ctx context.Context, at int64, provisional bool) error 
 	return nil
 }
 
-func (s *scopeState) ruling(st *stamp) ruling {
+func (r *runner) ruling(s *scopeState, st *stamp) ruling {
 	t := &s.tracks[0]
 	next := s.published.next(&t.decision, t.samples.Master, st.tick, t.member.RuleSet.GapTolerance)
+	if next.generation == s.published.generation && next.intent.Action == scaling.ScaleOut &&
+		t.decision.Action == scaling.ScaleOut && r.overlay.standsAgain(s.Key,
+		scaling.RecommendationID(st.epoch, next.generation, s.Key), &t.decision, st.tick) {
+		next.generation++
+		next.since = st.tick
+	}
 	next.limits = limitsKeyOf(&s.limits)
 	if !st.provisional {
 		next.ramp = t.kept.Ramp

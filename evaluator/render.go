@@ -15,6 +15,8 @@ type stamp struct {
 	interval    time.Duration
 	provisional bool
 	next        published
+	// overlay is nil in a replay, which has no actions.
+	overlay *overlay
 }
 
 // evaluation renders a scope's newest decision for publication.
@@ -36,6 +38,9 @@ func (s *scopeState) evaluation(st *stamp) scaling.Evaluation {
 	if d.ReportingKnown {
 		n := d.Reporting // a copy: the next tick writes over the decision
 		ev.ReportingWorkers = &n
+	}
+	if st.overlay != nil {
+		ev.Execution = st.overlay.latest(s.Key)
 	}
 	ev.Recommendation = s.recommendation(st, state)
 	for i := range s.tracks[1:] {

@@ -110,6 +110,7 @@ func (p *Program) observe(d *Decision, s *Samples, l *scaling.Limits, at int64) 
 	d.cooldown = l.CooldownUntil.After(t)
 	d.backoff = l.BackoffUntil.After(t)
 	d.inFlight = l.ActionInFlight
+	d.otherWriter = l.OtherWriter
 	d.Mode = p.slotModeOf(s)
 	if s.Current.Known {
 		d.current, d.currentKnown = int(s.Current.V), true

@@ -29,7 +29,7 @@ type facts struct {
 	// neededUnknown is an applicable signal that idle needs and that is unknown.
 	neededUnknown bool
 
-	cooldown, backoff, inFlight bool
+	cooldown, backoff, inFlight, otherWriter bool
 }
 
 func (f *facts) busy() bool    { return f.cooldown || f.backoff || f.inFlight }
