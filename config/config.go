@@ -41,7 +41,9 @@ type Config struct {
 	// Alerting is who is told by alerts.
 	Alerting Alerting `yaml:"alerting"`
 	// Events are the event handlers, by name.
-	Events []string `yaml:"events" check:"oneof=log"`
+	Events []string `yaml:"events" check:"oneof=log|kubernetes|webhook"`
+	// EventWebhook is for the event handler webhook; nil without it.
+	EventWebhook *EventWebhook `yaml:"event_webhook"`
 	// Metrics says which series are exported.
 	Metrics Metrics `yaml:"metrics"`
 
@@ -200,18 +202,31 @@ type Bounds struct {
 
 // State is where decisions, pauses and history are kept.
 type State struct {
-	// Type is file or memory.
-	Type string `yaml:"type" check:"oneof=file|memory"`
+	// Type is file, memory or kubernetes.
+	Type string `yaml:"type" check:"oneof=file|memory|kubernetes"`
 	// Path is the file of type file.
 	Path string `yaml:"path" check:"required,path"`
+	// Namespace is where type kubernetes keeps its ConfigMaps, and leadership
+	// its Lease.
+	Namespace string `yaml:"namespace"`
+	// Name begins the names of both.
+	Name string `yaml:"name" check:"required"`
+	// Kubeconfig is how to reach the cluster; empty: the one that we run in.
+	Kubeconfig string `yaml:"kubeconfig" check:"file"`
 }
 
 // Leadership says how replicas agree on who decides.
 type Leadership struct {
-	// Type is none: there is one replica.
+	// Type is none, one replica, or kubernetes, any number of them.
 	Type string `yaml:"type" check:"oneof=none|kubernetes"`
 	// LockFile keeps a second process from deciding; empty: no lock.
 	LockFile string `yaml:"lock_file" check:"path"`
+	// LeaseDuration is how long the others wait for a leader that is silent,
+	// RenewDeadline when that leader has stopped at the latest, RetryPeriod how
+	// often each of them tries.
+	LeaseDuration time.Duration `yaml:"lease_duration" check:"least=1s"`
+	RenewDeadline time.Duration `yaml:"renew_deadline" check:"least=1s"`
+	RetryPeriod   time.Duration `yaml:"retry_period" check:"least=100ms"`
 }
 
 // History bounds what is kept per scope.
@@ -236,6 +251,18 @@ type Alerting struct {
 type Alertmanager struct {
 	// URL is its address, with the path in front of /api/v2 if there is one.
 	URL string `yaml:"url" check:"required,url"`
+	// HTTPConfig has credentials, TLS and proxy, as Prometheus has them.
+	HTTPConfig promconfig.HTTPClientConfig `yaml:"http_config"`
+}
+
+// EventWebhook is told every event.
+type EventWebhook struct {
+	// URL is posted to.
+	URL string `yaml:"url" check:"required,url"`
+	// Timeout is how long one call may take.
+	Timeout time.Duration `yaml:"timeout" check:"least=1s"`
+	// SecretFile has the key that signs the body; empty: no signature.
+	SecretFile string `yaml:"secret_file" check:"file"`
 	// HTTPConfig has credentials, TLS and proxy, as Prometheus has them.
 	HTTPConfig promconfig.HTTPClientConfig `yaml:"http_config"`
 }

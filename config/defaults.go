@@ -25,8 +25,11 @@ func (c *Config) setDefaults() {
 	c.Probe.HTTPConfig = promconfig.DefaultHTTPClientConfig
 	c.RuleSets = []RuleSetEntry{{Pack: DefaultRuleSet}}
 	c.ScopeDefaults = ScopeDefaults{Discover: true, RuleSet: DefaultRuleSet, ForgetAfter: time.Hour}
-	c.State = State{Type: "file", Path: "data/state.db"}
-	c.Leadership = Leadership{Type: "none", LockFile: "data/lock"}
+	c.State = State{Type: "file", Path: "data/state.db", Name: "zeta-scaler"}
+	c.Leadership = Leadership{
+		Type: "none", LockFile: "data/lock",
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+	}
 	c.History = History{MaxRecords: 1000, MaxAge: 7 * 24 * time.Hour}
 	c.Alerting = Alerting{ResendDelay: time.Minute, QueueCapacity: 10000}
 	c.Events = []string{"log"}
@@ -61,6 +64,11 @@ func (s *Scope) setDefaults() {
 }
 
 func (a *Alertmanager) setDefaults() { a.HTTPConfig = promconfig.DefaultHTTPClientConfig }
+
+func (e *EventWebhook) setDefaults() {
+	e.Timeout = 10 * time.Second
+	e.HTTPConfig = promconfig.DefaultHTTPClientConfig
+}
 
 func (a *ExecActuator) setDefaults() { a.Timeout = time.Minute }
 

@@ -55,7 +55,7 @@ func TestLoadWithoutFileIsAllDefaults(t *testing.T) {
 	require.Nil(t, c.Embedded)
 	require.Len(t, c.Rules, 1)
 	require.Equal(t, "zeta-auto", c.Rules[0].Name)
-	require.Equal(t, State{Type: "file", Path: "data/state.db"}, c.State)
+	require.Equal(t, State{Type: "file", Path: "data/state.db", Name: "zeta-scaler"}, c.State)
 	require.Empty(t, c.Warnings)
 	for _, s := range c.Settings() {
 		require.Equal(t, FromDefault, s.Origin, s.Path)

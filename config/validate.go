@@ -18,6 +18,7 @@ func (c *Config) validate(r *report) {
 	c.checkProbe(r)
 	c.checkScopes(r)
 	c.checkLeadership(r)
+	c.checkEvents(r)
 	first := map[string]int{}
 	for i, a := range c.Alerting.Alertmanagers {
 		p := at("alerting.alertmanagers", i)
@@ -31,6 +32,7 @@ func (c *Config) validate(r *report) {
 		r.httpConfig(&a.HTTPConfig, join(p, httpConfig))
 		c.Alerting.Alertmanagers[i] = a
 	}
+	c.checkActive(r)
 	c.checkAvailable(r)
 	c.warnUnused(r)
 }
@@ -151,9 +153,38 @@ func split(err error) []error {
 
 // checkLeadership refuses a choice of leader that nothing could be shared by.
 func (c *Config) checkLeadership(r *report) {
-	if c.Leadership.Type != "none" && c.Leadership.Type != "" {
-		r.fail("leadership.type", rules.CheckValue, "leadership.type: none, with one replica",
-			"leadership.type %s needs a store that replicas share, and state.type %s is none", c.Leadership.Type, strconv.Quote(c.State.Type))
+	l := &c.Leadership
+	if l.Type == "kubernetes" && c.State.Type != "kubernetes" {
+		r.fail("leadership.type", rules.CheckValue, "state.type: kubernetes, or leadership.type: none with one replica",
+			"leadership.type %s needs a store that replicas share, and state.type %s is none", l.Type, strconv.Quote(c.State.Type))
+	}
+	if l.RenewDeadline >= l.LeaseDuration {
+		r.fail("leadership.renew_deadline", rules.CheckValue, "", "leadership.renew_deadline %s is not shorter than lease_duration %s: the old leader could still act while the next one does",
+			l.RenewDeadline, l.LeaseDuration)
+	}
+	if 12*l.RetryPeriod >= 10*l.RenewDeadline {
+		r.fail("leadership.retry_period", rules.CheckValue, "", "leadership.retry_period %s is too long for renew_deadline %s: expected less than five sixths of it",
+			l.RetryPeriod, l.RenewDeadline)
+	}
+	if c.State.Type == "kubernetes" && c.State.Namespace == "" {
+		r.missing("state", "namespace")
+	}
+}
+
+// checkEvents requires what the event handlers need.
+func (c *Config) checkEvents(r *report) {
+	r.unique(c.Events, "events")
+	if w := c.EventWebhook; w != nil {
+		if w.URL == "" {
+			r.missing("event_webhook", "url")
+		}
+		r.httpConfig(&w.HTTPConfig, "event_webhook.http_config")
+	}
+	switch on := slices.Contains(c.Events, "webhook"); {
+	case on && c.EventWebhook == nil:
+		r.fail("events", rules.CheckMissingKey, "", "events names webhook, which needs event_webhook.url")
+	case !on && c.EventWebhook != nil:
+		r.warn("event_webhook", CheckUnused, "add webhook to events", "event_webhook is not used: events does not name webhook")
 	}
 }
 
