@@ -1,0 +1,31 @@
+package actuators
+
+import "github.com/zeta-scaler/zeta-scaler/scaling"
+
+// takeOver makes the record of an older leader ours. Writing it stops that
+// leader: its next write finds another version. Nothing is replayed: what had
+// not begun is superseded, since this leader's own recommendation has another
+// id; what had begun is looked at before anything else.
+func (d *draft) takeOver() {
+	if d.Held != nil {
+		d.drop(scaling.ActionSuperseded, "the leader changed before it began")
+	}
+	if !open(d.Action) {
+		return
+	}
+	if d.Deadline.IsZero() {
+		d.allow()
+	}
+	if d.Action.State != scaling.ActionExecuting {
+		return
+	}
+	if !announced(&d.ExecutionRecord) {
+		d.end(scaling.ActionSuperseded, "the leader changed, and nothing had been done")
+		return
+	}
+	d.enter(d.Action, scaling.ActionUnknown, "the leader changed while the platform was asked")
+}
+
+// inherited reports whether an older leader began the action: what it did not
+// do is not done in its name.
+func (x *Executor) inherited(a *scaling.Execution) bool { return a.MasterEpoch != x.o.Epoch }
