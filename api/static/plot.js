@@ -48,11 +48,12 @@ function draw() {
   const data = place.dataset.points;
   if (!data || data === drawn) return;
   drawn = data;
-  if (plot) {
-    plot.setData(columns());
-    return;
-  }
-  plot = new uPlot(options(), columns(), place);
+  if (plot) plot.setData(columns());
+  else plot = new uPlot(options(), columns(), place);
+  const drawing = place.querySelector(".u-wrap");
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", place.dataset.summary);
+  place.querySelector(".u-legend").setAttribute("aria-label", "Values under the pointer");
 }
 
 function anew() {

@@ -1,0 +1,392 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+// lab is where the tests start the service.
+var lab *harness.Lab
+
+func TestMain(m *testing.M) {
+	var err error
+	if lab, err = harness.New(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("browser tests on %s/%s, %d CPUs\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	code := m.Run()
+	if chromium.stop != nil {
+		chromium.stop()
+	}
+	lab.Close()
+	os.Exit(code)
+}
+
+func scopeURL(s *site, key, more string) string {
+	return s.url + "/?scope=" + url.QueryEscape(key) + more
+}
+
+// The service itself: built from source, with the demo's cluster behind it.
+func TestDemoIsLiveAndSaysWhenTheServiceIsGone(t *testing.T) {
+	b := open(t, desk)
+	path := lab.Build(t, harness.ZetaScaler)
+	address := harness.FreeAddress(t)
+	service := lab.Start(t, harness.Command{
+		Name: "demo", Path: path, Args: []string{"demo", "--scenario", "burst", "--speed", "60", "--web.listen-address", address},
+	})
+	base := harness.URL(address)
+	harness.Wait(t, time.Minute, "the demo answers", func(ctx context.Context) error {
+		_, err := harness.Get(ctx, base+"/-/ready")
+		return err
+	})
+	b.visit(base + "/?refresh=1")
+	b.see("SCALE_OUT 1")
+	b.keep("demo-list")
+	b.do(chromedp.Click(chromedp.CSS("tbody th a")))
+	b.see("Decision table", "matched", "Recommended:")
+	now := ask[string](b, `document.getElementById("now").dateTime`)
+	harness.Wait(t, 20*time.Second, "the page follows the demo's clock", func(context.Context) error {
+		if ask[string](b, `document.getElementById("now").dateTime`) == now {
+			return fmt.Errorf("it still is %s", now)
+		}
+		return nil
+	})
+	require.True(t, ask[bool](b, `document.querySelector("#plot canvas") !== null`), "nothing is plotted")
+	b.keep("demo-scope")
+	b.isNamed()
+
+	service.Kill()
+	b.see("The service does not answer.", "s old.")
+	require.Equal(t, "alert", ask[string](b, `document.querySelector("#banner strong").getAttribute("role")`))
+	b.keep("service-gone")
+	lab.Start(t, harness.Command{
+		Name: "demo-again", Path: path, Args: []string{"demo", "--scenario", "burst", "--speed", "60", "--web.listen-address", address},
+	})
+	harness.Wait(t, 30*time.Second, "the page recovers by itself", func(context.Context) error {
+		if !ask[bool](b, `document.getElementById("banner").hidden`) {
+			return fmt.Errorf("it says %q", ask[string](b, `document.getElementById("banner").innerText`))
+		}
+		return nil
+	})
+}
+
+func TestStates(t *testing.T) {
+	paused := shortage("prod", scaling.Label{Name: "cluster", Value: "prod"})
+	paused.Paused = true
+	paused.Recommendation.Action, paused.Recommendation.Row = scaling.NoAction, scaling.RowPaused
+	paused.Recommendation.Reason, paused.Recommendation.RecommendedWorkers = "paused", new(2)
+	acting := shortage("prod", scaling.Label{Name: "cluster", Value: "prod"})
+	acting.Mode, acting.Booting = scaling.Direct, 2
+	acting.Recommendation.BlockingConditions = []scaling.Condition{{Name: scaling.BlockerActionInFlight}}
+	acting.Execution = action("7-12-prod", scaling.ActionConverging)
+	old := shortage("prod")
+	old.Recommendation.ObservedAt = time.Now().Add(-10 * time.Minute)
+	old.Recommendation.ValidUntil = time.Now().Add(-9 * time.Minute)
+
+	for _, tt := range []struct {
+		name string
+		ev   []scaling.Evaluation
+		list []string
+		one  []string
+	}{
+		{
+			name: "shortage", ev: []scaling.Evaluation{shortage("prod", scaling.Label{Name: "cluster", Value: "prod"}), idle("test")},
+			list: []string{"SCALE_OUT", "+2", "oldest blocked job 412 s"},
+			one:  []string{"2 → 4 workers", "sustained", "Rows below, which were not tried: 3", "No action was begun"},
+		},
+		{
+			name: "unknown", ev: []scaling.Evaluation{blind("prod")},
+			list: []string{"unknown → unknown", "no answer from Prometheus"},
+			one:  []string{"unknown (absent)", "Prometheus gives no answer: decided on unknown values."},
+		},
+		{name: "none", list: []string{"There is no scope yet"}},
+		{
+			name: "paused", ev: []scaling.Evaluation{paused},
+			list: []string{"paused"}, one: []string{"This scope is paused", "advisory, paused"},
+		},
+		{
+			name: "acting", ev: []scaling.Evaluation{acting},
+			list: []string{"action converging: 4 workers", "direct"},
+			one:  []string{"CONVERGING 2 → 4 workers", "the platform took it", "action_in_flight"},
+		},
+		{name: "stale", ev: []scaling.Evaluation{old}, list: []string{"Out of date: 1 of 1 scopes"}, one: []string{"Out of date: no evaluation"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, nil, tt.ev...)
+			for _, ev := range tt.ev {
+				if tt.name != "unknown" {
+					s.remember(t, ev)
+				}
+			}
+			if tt.name == "acting" {
+				s.put(t, state.ActionEntry, "prod", time.Now(), action("7-9-prod", scaling.ActionSucceeded))
+				failed := action("7-4-prod", scaling.ActionFailed)
+				failed.Error = "patching StatefulSet st/seatunnel-worker: quota exceeded"
+				s.put(t, state.ActionEntry, "prod", time.Now(), failed)
+			}
+			for name, screen := range map[string]screen{"desk": desk, "desk-dark": deskDark, "phone": phone, "phone-dark": phoneDark} {
+				b := open(t, screen)
+				b.visit(s.url + "/")
+				b.see(tt.list...)
+				b.fits()
+				b.isNamed()
+				b.keep(fmt.Sprintf("%s-list-%s", tt.name, name))
+				if len(tt.one) == 0 {
+					continue
+				}
+				b.visit(scopeURL(s, "prod", ""))
+				b.see(tt.one...)
+				b.fits()
+				b.isNamed()
+				b.keep(fmt.Sprintf("%s-scope-%s", tt.name, name))
+			}
+		})
+	}
+}
+
+func action(id string, now scaling.ActionState) *scaling.Execution {
+	at := time.Now().Add(-2 * time.Minute)
+	steps := []scaling.Transition{
+		{State: scaling.ActionPending, At: at},
+		{State: scaling.ActionExecuting, At: at.Add(time.Second)},
+		{State: scaling.ActionConverging, At: at.Add(2 * time.Second), Reason: "the platform took it: 2 of 4 workers are there"},
+	}
+	if now.Final() {
+		steps = append(steps, scaling.Transition{State: now, At: at.Add(time.Minute)})
+	}
+	return &scaling.Execution{
+		ID: id, RecommendationID: id, Scope: "prod", MasterEpoch: 7, Generation: 12, Row: scaling.RowShortage,
+		From: new(2), Target: 4, Actuator: "kubernetes", State: now, Transitions: steps,
+	}
+}
+
+func TestErrorsAreSaid(t *testing.T) {
+	s := serve(t, nil, shortage("prod"))
+	b := open(t, phone)
+	b.visit(s.url + "/?scope=none&refresh=soon")
+	b.see("Bad Request", "is not a whole number")
+	b.visit(s.url + "/?scope=none")
+	b.see("Not Found", `there is no scope "none"`)
+	b.fits()
+	b.keep("not-found-phone")
+	// A scope that is forgotten while somebody looks at it is no error of the page.
+	b.visit(scopeURL(s, "prod", "&refresh=1"))
+	b.see("2 → 4 workers")
+	s.board.mu.Lock()
+	s.board.evaluations = nil
+	s.board.mu.Unlock()
+	b.see(`there is no scope "prod"`)
+}
+
+// Nothing of a name is markup, and nothing of it runs.
+func TestHostileNames(t *testing.T) {
+	ev := shortage(hostile, scaling.Label{Name: "cluster", Value: hostile})
+	ev.Recommendation.Reason = hostile
+	ev.Inputs[3].Name, ev.Inputs[3].Reason = hostile, hostile
+	ev.Execution = action(hostile, scaling.ActionFailed)
+	ev.Execution.Error, ev.Execution.Actuator = hostile, hostile
+	ev.Shadows = []scaling.Shadow{{RuleSet: scaling.RuleSetRef{Name: hostile}, Action: scaling.NoAction, Reason: hostile}}
+	s := serve(t, nil, ev)
+	s.remember(t, ev)
+	b := open(t, desk)
+	for _, target := range []string{s.url + "/?refresh=1", scopeURL(s, hostile, "&refresh=1"), s.url + "/?refresh=1&q=" + url.QueryEscape(hostile), s.url + "/?" + url.QueryEscape(hostile) + "=1"} {
+		b.visit(target)
+		b.see("<img src=x onerror=alert(1)>")
+		before := ask[string](b, `document.getElementById("now").dateTime`)
+		harness.Wait(t, 20*time.Second, "the page was replaced once", func(context.Context) error {
+			if ask[string](b, `document.getElementById("now").dateTime`) == before {
+				return fmt.Errorf("not yet")
+			}
+			return nil
+		})
+		require.Zero(t, ask[int](b, "document.images.length"))
+		require.Zero(t, ask[int](b, `document.querySelectorAll("script:not([src])").length`))
+	}
+	b.visit(scopeURL(s, hostile, ""))
+	require.Equal(t, hostile+" · zeta-scaler", ask[string](b, "document.title"))
+	b.fits()
+	b.keep("hostile-scope")
+}
+
+func TestThousandScopes(t *testing.T) {
+	s := serve(t, nil, many(1000)...)
+	b := open(t, desk)
+	best := 1e9
+	for range 5 {
+		b.visit(s.url + "/")
+		harness.Wait(t, 10*time.Second, "the first paint", func(context.Context) error {
+			if ask[int](b, `performance.getEntriesByName("first-contentful-paint").length`) == 0 {
+				return fmt.Errorf("nothing is painted")
+			}
+			return nil
+		})
+		best = min(best, ask[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+	}
+	t.Logf("first paint of 1000 scopes: %.0f ms at best of 5", best)
+	require.Less(t, best, 1000.0, "milliseconds")
+	b.see("Scopes 1 to 100 of 1000")
+	b.keep("thousand-list")
+
+	// The list follows what is typed, and typing goes on while it does.
+	b.do(chromedp.SendKeys(chromedp.CSS(`[name="q"]`), "team=team-07"))
+	b.see("Scopes 1 to 25 of 25, filtered from 1000")
+	require.Equal(t, "q", ask[string](b, "document.activeElement.name"), "the focus was lost")
+	require.Contains(t, ask[string](b, "location.search"), "q=team%3Dteam-07")
+	b.do(chromedp.SendKeys(chromedp.CSS(`[name="q"]`), " no-such"))
+	b.see("None of the 1000 scopes is like that.")
+	b.visit(s.url + "/?action=SCALE_OUT&sort=-scope")
+	b.see("filtered from 1000")
+	require.Equal(t, "descending", ask[string](b, `document.querySelector("thead th").getAttribute("aria-sort")`))
+	b.do(chromedp.Click(chromedp.CSS("thead th:nth-child(2) a")))
+	b.see("Sort by")
+	require.Contains(t, ask[string](b, "location.search"), "sort=workers")
+	b.visit(s.url + "/")
+	b.do(chromedp.Click(chromedp.CSS(`a[rel="next"]`)))
+	b.see("Scopes 101 to 200 of 1000", "Page 2 of 10")
+
+	p := open(t, phone)
+	p.visit(s.url + "/")
+	p.see("Scopes 1 to 100 of 1000")
+	p.fits()
+	p.keep("thousand-list-phone")
+}
+
+func TestKeyboardAloneIsEnough(t *testing.T) {
+	s := serve(t, nil, shortage("prod"))
+	b := open(t, desk)
+	b.visit(s.url + "/?refresh=1")
+	b.do(chromedp.KeyEvent(kb.Tab))
+	require.Equal(t, "Skip to the content", ask[string](b, "document.activeElement.textContent"))
+	require.True(t, ask[bool](b, `document.activeElement.getBoundingClientRect().left >= 0`), "the skip link is not to be seen")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	harness.Wait(t, 5*time.Second, "the focus skips", func(context.Context) error {
+		if id := ask[string](b, "document.activeElement.id"); id != "main" {
+			return fmt.Errorf("it is on %q", id)
+		}
+		return nil
+	})
+	for i := 0; ; i++ {
+		require.Less(t, i, 40, "the scope cannot be reached")
+		b.do(chromedp.KeyEvent(kb.Tab))
+		if ask[string](b, "document.activeElement.textContent") == "prod" {
+			break
+		}
+	}
+	require.NotEqual(t, "none", ask[string](b, "getComputedStyle(document.activeElement).outlineStyle"), "the focus is not to be seen")
+	s.board.change(func(ev *scaling.Evaluation) { ev.Recommendation.Reason = "something new" })
+	b.see("something new")
+	require.Equal(t, "prod", ask[string](b, "document.activeElement.textContent"), "an update took the focus")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.see("Rows below")
+	for i := 0; ask[string](b, "document.activeElement.tagName") != "SUMMARY"; i++ {
+		require.Less(t, i, 40, "the rows below cannot be reached")
+		b.do(chromedp.KeyEvent(kb.Tab))
+	}
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.see("max(min, current − 1)")
+	s.board.change(func(ev *scaling.Evaluation) { ev.Recommendation.Reason = "newer still" })
+	b.see("newer still")
+	require.True(t, ask[bool](b, `document.querySelector("details").open`), "an update closed what was opened")
+	require.Equal(t, "SUMMARY", ask[string](b, "document.activeElement.tagName"))
+}
+
+// told is what the service was asked to pause.
+type told struct {
+	mu    sync.Mutex
+	calls []map[string]string
+}
+
+func (p *told) all() []map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]map[string]string(nil), p.calls...)
+}
+
+func TestPauseAsksForTheCredential(t *testing.T) {
+	var calls told
+	var s *site
+	s = serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				next.ServeHTTP(w, r)
+				return
+			}
+			call := map[string]string{"path": r.URL.Path, "authorization": r.Header.Get("Authorization"), "cookie": r.Header.Get("Cookie")}
+			var body map[string]string
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			for k, v := range body {
+				call[k] = v
+			}
+			calls.mu.Lock()
+			calls.calls = append(calls.calls, call)
+			calls.mu.Unlock()
+			if r.Header.Get("Authorization") == "Bearer wrong" {
+				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = w.Write([]byte(`{"detail":"a valid credential is needed: basic or bearer"}`))
+				return
+			}
+			paused := r.URL.Path == "/autoscaler/pause"
+			s.board.change(func(ev *scaling.Evaluation) { ev.Paused = paused })
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{}`))
+		})
+	}, shortage("a/b%2Fc"))
+	b := open(t, phone)
+	b.visit(scopeURL(s, "a/b%2Fc", "&refresh=0"))
+	b.see("A pause keeps everybody from acting")
+	pause, resume := chromedp.CSS(`[value="pause"]`), chromedp.CSS(`[value="resume"]`)
+	secret := chromedp.CSS(`[name="secret"]`)
+	b.do(chromedp.Click(pause))
+	require.Empty(t, calls.all(), "a reason is needed")
+
+	b.do(chromedp.SendKeys(chromedp.CSS(`[name="reason"]`), "maintenance <b>"), chromedp.SendKeys(secret, "wrong"), chromedp.Click(pause))
+	b.see("401: a valid credential is needed")
+	b.do(chromedp.SetValue(secret, "right"), chromedp.SetValue(chromedp.CSS(`[name="for"]`), "3600"), chromedp.Click(pause))
+	b.see("Paused.", "This scope is paused")
+	b.keep("pause-phone")
+	b.do(chromedp.Click(resume))
+	b.see("Resumed.", "A pause keeps everybody from acting")
+	b.do(chromedp.SetValue(chromedp.CSS(`[name="kind"]`), "basic"))
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[name="kind"]').dispatchEvent(new Event("change"))`))
+	b.do(chromedp.SendKeys(chromedp.CSS(`[name="user"]`), "ops"), chromedp.SendKeys(secret, "pä:ss"), chromedp.Click(pause))
+	b.see("This scope is paused")
+
+	got := calls.all()
+	require.Len(t, got, 4)
+	require.Equal(t, "a/b%2Fc", got[1]["scope"])
+	require.Equal(t, "maintenance <b>", got[1]["reason"])
+	require.Equal(t, "Bearer right", got[1]["authorization"])
+	until, err := time.Parse(time.RFC3339, got[1]["until"])
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(time.Hour), until, time.Minute)
+	require.Equal(t, "/autoscaler/resume", got[2]["path"])
+	require.Equal(t, "Bearer right", got[2]["authorization"], "the credential is remembered while the page is open")
+	require.NotContains(t, got[2], "until")
+	require.Equal(t, "Basic b3BzOnDDpDpzcw==", got[3]["authorization"])
+
+	require.Zero(t, ask[int](b, "localStorage.length + sessionStorage.length"))
+	require.Empty(t, ask[string](b, "document.cookie"))
+	b.visit(scopeURL(s, "a/b%2Fc", "&refresh=0"))
+	b.do(chromedp.SendKeys(chromedp.CSS(`[name="reason"]`), "again"), chromedp.Click(resume))
+	b.see("Resumed.")
+	require.Empty(t, calls.all()[4]["authorization"], "a reload forgets the credential")
+}
