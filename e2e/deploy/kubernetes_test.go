@@ -1,0 +1,67 @@
+package deploy
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+func objects(t *testing.T, overlay string) []*resource.Resource {
+	t.Helper()
+	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+		filepath.Join(root, "deploy", "kubernetes", "overlays", overlay))
+	require.NoError(t, err)
+	return m.Resources()
+}
+
+func kinds(list []*resource.Resource) map[string]int {
+	n := map[string]int{}
+	for _, o := range list {
+		n[o.GetKind()]++
+	}
+	return n
+}
+
+func TestOverlays(t *testing.T) {
+	advisory := kinds(objects(t, "advisory"))
+	require.Equal(t, map[string]int{
+		"Namespace": 1, "ServiceAccount": 1, "Deployment": 2, "Service": 2, "ConfigMap": 2, "PersistentVolumeClaim": 1,
+		"PodDisruptionBudget": 1, "NetworkPolicy": 2, "ServiceMonitor": 1,
+	}, advisory, "and no right to anything")
+	active := kinds(objects(t, "active"))
+	require.Equal(t, map[string]int{
+		"Namespace": 1, "ServiceAccount": 1, "Deployment": 2, "Service": 2, "ConfigMap": 2, "Role": 2, "RoleBinding": 2,
+		"PodDisruptionBudget": 1, "NetworkPolicy": 2, "ServiceMonitor": 1,
+	}, active)
+}
+
+// No rule is wider than it has to be: no wildcard, nothing of the cluster, no secrets, no pods.
+func TestRightsAreFew(t *testing.T) {
+	for _, o := range objects(t, "active") {
+		if o.GetKind() != "Role" {
+			continue
+		}
+		m, err := o.Map()
+		require.NoError(t, err)
+		rules, ok := m["rules"].([]any)
+		require.True(t, ok)
+		for _, r := range rules {
+			rule, ok := r.(map[string]any)
+			require.True(t, ok)
+			for _, key := range []string{"apiGroups", "resources", "verbs"} {
+				require.NotContains(t, rule[key], "*", o.GetName())
+			}
+			for _, resource := range []string{"secrets", "pods", "deployments"} {
+				require.NotContains(t, rule["resources"], resource, o.GetName())
+			}
+			if list, ok := rule["resources"].([]any); ok && list[0] == "statefulsets" {
+				require.Equal(t, []any{"seatunnel-worker"}, rule["resourceNames"])
+				require.Equal(t, []any{"get", "patch"}, rule["verbs"])
+			}
+		}
+	}
+}
