@@ -101,6 +101,14 @@ func (a *Actuator) kinds() []string {
 	return set
 }
 
+// Kind is the name of the actuator that is set, log if none is.
+func (a *Actuator) Kind() string {
+	if kinds := a.kinds(); len(kinds) > 0 {
+		return kinds[0]
+	}
+	return "log"
+}
+
 // Target names what the actuator writes to, "" for none (log). Two scopes with
 // the same target would undo each other's work.
 func (a *Actuator) Target() string {

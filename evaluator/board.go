@@ -16,8 +16,8 @@ const maxGone = 1024
 // Board is a Publisher that keeps the newest evaluation of every scope, for
 // those who read: API and page. It is safe for concurrent use.
 type Board struct {
-	epoch uint64
 	mu    sync.RWMutex
+	epoch uint64
 	byKey map[string]posted
 	gone  []departure
 	// mark counts publications; changed is closed by the next one.
@@ -37,7 +37,8 @@ type departure struct {
 	mark uint64
 }
 
-// NewBoard returns an empty board of a leader with the given epoch.
+// NewBoard returns an empty board of a leader with the given epoch, or of a
+// process that does not lead if that is 0.
 func NewBoard(epoch uint64) *Board {
 	return &Board{epoch: epoch, byKey: map[string]posted{}, changed: make(chan struct{})}
 }
@@ -104,8 +105,25 @@ func (b *Board) Evaluation(key string) (scaling.Evaluation, bool) {
 	return *ev.Evaluation, true
 }
 
-// Leader is true: without shared leadership a running process leads.
-func (b *Board) Leader() bool { return true }
+// Begin empties the board for a new leader, or with epoch 0 for a process that
+// leads no longer.
+func (b *Board) Begin(epoch uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.epoch = epoch
+	b.mark++
+	b.gone = nil
+	clear(b.byKey)
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
 
-// Epoch is the leader's epoch.
-func (b *Board) Epoch() uint64 { return b.epoch }
+// Leader reports whether this process leads.
+func (b *Board) Leader() bool { return b.Epoch() > 0 }
+
+// Epoch is the leader's epoch, 0 while this process does not lead.
+func (b *Board) Epoch() uint64 {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.epoch
+}
