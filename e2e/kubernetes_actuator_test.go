@@ -1,0 +1,545 @@
+//go:build e2e && unix
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/zeta-scaler/zeta-scaler/actuators"
+	kubeactuator "github.com/zeta-scaler/zeta-scaler/actuators/kubernetes"
+	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
+	"github.com/zeta-scaler/zeta-scaler/e2e/kube"
+	kubeevents "github.com/zeta-scaler/zeta-scaler/events/kubernetes"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+const (
+	// podsWithin is how long controllers, scheduler and pods may take on a busy
+	// machine; idle it takes less than a second.
+	podsWithin = time.Minute
+	workerName = "worker"
+)
+
+// The rights of docs/actuators-kubernetes.md.
+var (
+	mayScale = rbacv1.PolicyRule{
+		APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "deployments"},
+		ResourceNames: []string{workerName}, Verbs: []string{"get", "patch"},
+	}
+	mayLook = []rbacv1.PolicyRule{
+		{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"keda.sh"}, Resources: []string{"scaledobjects"}, Verbs: []string{"list"}},
+	}
+	mayTell = rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}}
+)
+
+// site is a workload "worker" in a namespace of its own, and a service account
+// that may scale it.
+type site struct {
+	*kube.Cluster
+	namespace, kind string
+	// account is the user name of the service account.
+	account string
+}
+
+// newSite starts the workload with two ready pods.
+func newSite(t *testing.T, c *kube.Cluster, kind string, rules ...rbacv1.PolicyRule) *site {
+	t.Helper()
+	s := &site{Cluster: c, namespace: c.Namespace(t, strings.ToLower(kind)), kind: kind}
+	s.account = "system:serviceaccount:" + s.namespace + ":zeta-scaler"
+	if rules == nil {
+		rules = append([]rbacv1.PolicyRule{mayScale, mayTell}, mayLook...)
+	}
+	_, err := c.Admin.RbacV1().Roles(s.namespace).Create(t.Context(),
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "zeta-scaler"}, Rules: rules}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = c.Admin.RbacV1().RoleBindings(s.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "zeta-scaler"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "zeta-scaler"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.account}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.create(t)
+	seen := ""
+	harness.Wait(t, podsWithin, "2 pods of "+kind+" "+s.namespace+"/worker are ready and nobody writes any more", func(ctx context.Context) error {
+		if err := s.hasReady(ctx, 2); err != nil {
+			return err
+		}
+		last := seen
+		meta, _ := s.workload(t)
+		if seen = meta.ResourceVersion; seen != last {
+			return fmt.Errorf("the status has just changed")
+		}
+		return nil
+	})
+	return s
+}
+
+func (s *site) create(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"app": workerName}
+	meta := metav1.ObjectMeta{Name: workerName, Namespace: s.namespace}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	replicas := int32(2)
+	pods := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "zeta", Image: "seatunnel"}}},
+	}
+	var err error
+	if s.kind == kubeactuator.StatefulSet {
+		_, err = s.Admin.AppsV1().StatefulSets(s.namespace).Create(t.Context(), &appsv1.StatefulSet{
+			ObjectMeta: meta,
+			Spec:       appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: pods, ServiceName: workerName},
+		}, metav1.CreateOptions{})
+	} else {
+		_, err = s.Admin.AppsV1().Deployments(s.namespace).Create(t.Context(), &appsv1.Deployment{
+			ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: pods},
+		}, metav1.CreateOptions{})
+	}
+	require.NoError(t, err)
+}
+
+func (s *site) hasReady(ctx context.Context, want int) error {
+	list, err := s.Admin.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	ready := 0
+	for _, p := range list.Items {
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+				ready++
+			}
+		}
+	}
+	if ready != want || len(list.Items) != want {
+		return fmt.Errorf("%d of %d pods are ready", ready, len(list.Items))
+	}
+	return nil
+}
+
+// workload returns metadata and spec.replicas of the workload.
+func (s *site) workload(t *testing.T) (metav1.ObjectMeta, int) {
+	t.Helper()
+	if s.kind == kubeactuator.StatefulSet {
+		w, err := s.Admin.AppsV1().StatefulSets(s.namespace).Get(t.Context(), workerName, metav1.GetOptions{})
+		require.NoError(t, err)
+		return w.ObjectMeta, int(*w.Spec.Replicas)
+	}
+	w, err := s.Admin.AppsV1().Deployments(s.namespace).Get(t.Context(), workerName, metav1.GetOptions{})
+	require.NoError(t, err)
+	return w.ObjectMeta, int(*w.Spec.Replicas)
+}
+
+func (s *site) replicas(t *testing.T) int {
+	t.Helper()
+	_, n := s.workload(t)
+	return n
+}
+
+// patch changes the workload as somebody else.
+func (s *site) patch(t *testing.T, manager, patch string) {
+	t.Helper()
+	var err error
+	options := metav1.PatchOptions{FieldManager: manager}
+	if s.kind == kubeactuator.StatefulSet {
+		_, err = s.Admin.AppsV1().StatefulSets(s.namespace).Patch(t.Context(), workerName, types.MergePatchType, []byte(patch), options)
+	} else {
+		_, err = s.Admin.AppsV1().Deployments(s.namespace).Patch(t.Context(), workerName, types.MergePatchType, []byte(patch), options)
+	}
+	require.NoError(t, err)
+}
+
+func (s *site) options(kubeconfig string) kubeactuator.Options {
+	return kubeactuator.Options{
+		Namespace: s.namespace, Kind: s.kind, Name: workerName, Kubeconfig: kubeconfig,
+		Timeout: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+func (s *site) actuator(t *testing.T) *kubeactuator.Actuator {
+	t.Helper()
+	a, err := kubeactuator.New(s.options(s.Kubeconfig(t, s.account)))
+	require.NoError(t, err)
+	return a
+}
+
+func (s *site) target() actuators.Target {
+	return actuators.Target{Scope: scaling.Scope{Key: s.namespace}, Name: s.options("").Target()}
+}
+
+func (s *site) fence(epoch, generation uint64) actuators.Fence {
+	id := scaling.RecommendationID(epoch, generation, s.namespace)
+	return actuators.Fence{Epoch: epoch, Generation: generation, RecommendationID: id, ActionID: id}
+}
+
+// converge waits until the platform says that want are asked for and ready.
+func (s *site) converge(t *testing.T, a *kubeactuator.Actuator, want int) actuators.State {
+	t.Helper()
+	var last actuators.State
+	harness.Wait(t, podsWithin, fmt.Sprintf("%s/worker has %d of %d ready", s.namespace, want, want), func(ctx context.Context) error {
+		var err error
+		if last, err = a.Observe(ctx, s.target()); err != nil {
+			return err
+		}
+		if last.Desired != want || last.Ready != want {
+			return fmt.Errorf("%d of %d are ready", last.Ready, last.Desired)
+		}
+		return s.hasReady(ctx, want)
+	})
+	return last
+}
+
+// gateway stands between an actuator and the API server and may interfere
+// with one PATCH.
+type gateway struct {
+	*httptest.Server
+	// before is called once, before the first PATCH is passed on; after once,
+	// when it has been answered, and the answer is lost then.
+	before, after atomic.Pointer[func()]
+	patches       atomic.Int32
+}
+
+func (s *site) gateway(t *testing.T, timeout time.Duration) (*gateway, *kubeactuator.Actuator) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig(t, s.account))
+	require.NoError(t, err)
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	g := &gateway{}
+	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: s.Address})
+	to.Transport = transport
+	// What the API server does not answer is not answered here either.
+	to.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPatch {
+			to.ServeHTTP(w, r)
+			return
+		}
+		g.patches.Add(1)
+		if f := g.before.Swap(nil); f != nil {
+			(*f)()
+		}
+		if f := g.after.Swap(nil); f != nil {
+			to.ServeHTTP(httptest.NewRecorder(), r)
+			(*f)()
+			panic(http.ErrAbortHandler)
+		}
+		to.ServeHTTP(w, r)
+	}))
+	t.Cleanup(g.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", g.URL)
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(text), 0o600))
+	o := s.options(kubeconfig)
+	o.Timeout = timeout
+	a, err := kubeactuator.New(o)
+	require.NoError(t, err)
+	return g, a
+}
+
+// The Kubernetes actuator against a real control plane. Its service account
+// has the rights of the shipped role and no others.
+func TestKubernetesActuator(t *testing.T) {
+	c := kube.Start(t, lab, kube.Options{Workloads: true})
+	for _, kind := range []string{kubeactuator.StatefulSet, kubeactuator.Deployment} {
+		t.Run(kind+" scales out to convergence", func(t *testing.T) { scalesOut(t, newSite(t, c, kind)) })
+	}
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *kube.Cluster)
+	}{
+		{"an older epoch is refused", olderEpoch},
+		{"a conflict is decided again", conflictDecidedAgain},
+		{"a HorizontalPodAutoscaler on the target", autoscalerOnTarget},
+		{"a second field manager", secondFieldManager},
+		{"rights that are too small", rightsTooSmall},
+		{"an Application Mode cluster is never scaled", applicationMode},
+		{"pods that never become ready", podsNeverReady},
+		{"the API server ends before it is asked", serverAway},
+		{"the API server freezes in mid-action", serverFrozen},
+		{"the API server is killed after it acted", serverKilledAfterItActed},
+		{"events of the workload", eventsOfTheWorkload},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
+	}
+}
+
+func scalesOut(t *testing.T, s *site) {
+	a := s.actuator(t)
+	before, err := a.Observe(t.Context(), s.target())
+	require.NoError(t, err)
+	require.Equal(t, 2, before.Desired)
+	require.Empty(t, before.OtherWriter, "a workload that was never written is taken as it is")
+	require.NoError(t, a.Claim(t.Context(), s.target(), actuators.Fence{Epoch: 3}))
+	require.NoError(t, a.Scale(t.Context(), s.target(), 5, s.fence(3, 8)))
+	state := s.converge(t, a, 5)
+	require.Equal(t, s.fence(3, 8), state.Fence)
+	require.Empty(t, state.OtherWriter)
+
+	meta, _ := s.workload(t)
+	require.NoError(t, a.Scale(t.Context(), s.target(), 5, s.fence(3, 8)))
+	again, _ := s.workload(t)
+	require.Equal(t, meta.Generation, again.Generation, "asking twice changes nothing")
+	require.Equal(t, "5", again.Annotations[kubeactuator.ReplicasAnnotation])
+	owned := false
+	for _, m := range again.ManagedFields {
+		owned = owned || m.Manager == kubeactuator.FieldManager && strings.Contains(m.FieldsV1.GetRawString(), `"f:replicas"`)
+	}
+	require.True(t, owned, "the managed fields name us")
+
+	require.ErrorIs(t, a.Scale(t.Context(), s.target(), 4, s.fence(3, 9)), actuators.ErrRefused)
+	require.Equal(t, 5, s.replicas(t))
+}
+
+func olderEpoch(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.StatefulSet)
+	old, young := s.actuator(t), s.actuator(t)
+	require.NoError(t, old.Claim(t.Context(), s.target(), actuators.Fence{Epoch: 1}))
+	require.NoError(t, young.Claim(t.Context(), s.target(), actuators.Fence{Epoch: 2}))
+	require.ErrorIs(t, old.Scale(t.Context(), s.target(), 5, s.fence(1, 4)), actuators.ErrStale)
+	require.ErrorIs(t, old.Claim(t.Context(), s.target(), actuators.Fence{Epoch: 1}), actuators.ErrStale)
+	require.Equal(t, 2, s.replicas(t))
+	require.NoError(t, young.Scale(t.Context(), s.target(), 3, s.fence(2, 1)))
+
+	// The old leader has read, and only then does the new one take over.
+	g, frozen := s.gateway(t, 5*time.Second)
+	takeOver := func() { require.NoError(t, young.Claim(t.Context(), s.target(), actuators.Fence{Epoch: 3})) }
+	g.before.Store(&takeOver)
+	require.ErrorIs(t, frozen.Scale(t.Context(), s.target(), 6, s.fence(2, 2)), actuators.ErrStale)
+	require.Equal(t, int32(1), g.patches.Load(), "its one write was refused by the platform")
+	require.Equal(t, 3, s.replicas(t))
+}
+
+func conflictDecidedAgain(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.Deployment)
+	g, a := s.gateway(t, 5*time.Second)
+	label := func() { s.patch(t, "somebody", `{"metadata": {"labels": {"team": "data"}}}`) }
+	g.before.Store(&label)
+	require.NoError(t, a.Scale(t.Context(), s.target(), 3, s.fence(1, 1)))
+	require.Equal(t, int32(2), g.patches.Load(), "one that was refused, and another")
+	meta, replicas := s.workload(t)
+	require.Equal(t, 3, replicas)
+	require.Equal(t, "data", meta.Labels["team"], "what the other one wrote is kept")
+
+	scale := func() { s.patch(t, "somebody", `{"spec": {"replicas": 8}}`) }
+	g.before.Store(&scale)
+	requireOtherWriter(t, a.Scale(t.Context(), s.target(), 5, s.fence(1, 2)), "field manager somebody")
+	require.Equal(t, 8, s.replicas(t))
+}
+
+func requireOtherWriter(t *testing.T, err error, writer string) {
+	t.Helper()
+	var other *actuators.OtherWriterError
+	require.ErrorAs(t, err, &other)
+	require.Equal(t, writer, other.Writer)
+	t.Logf("refused: %v", err)
+}
+
+func autoscalerOnTarget(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.Deployment)
+	a := s.actuator(t)
+	require.NoError(t, a.Scale(t.Context(), s.target(), 3, s.fence(1, 1)))
+	hpas := c.Admin.AutoscalingV2().HorizontalPodAutoscalers(s.namespace)
+	least := int32(4)
+	_, err := hpas.Create(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: "by-cpu"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: s.kind, Name: workerName},
+			MinReplicas:    &least, MaxReplicas: 9,
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	requireOtherWriter(t, a.Scale(t.Context(), s.target(), 6, s.fence(1, 2)), "HorizontalPodAutoscaler "+s.namespace+"/by-cpu")
+	harness.Wait(t, podsWithin, "the autoscaler has raised the workload to its minimum", func(context.Context) error {
+		if n := s.replicas(t); n != 4 {
+			return fmt.Errorf("%d replicas", n)
+		}
+		return nil
+	})
+
+	require.NoError(t, hpas.Delete(t.Context(), "by-cpu", metav1.DeleteOptions{}))
+	requireOtherWriter(t, a.Scale(t.Context(), s.target(), 6, s.fence(1, 2)), "field manager kube-controller-manager (scale)")
+	resumed := s.fence(1, 2)
+	resumed.AcceptPresent = true
+	require.NoError(t, a.Scale(t.Context(), s.target(), 6, resumed))
+	s.converge(t, a, 6)
+}
+
+func secondFieldManager(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.StatefulSet)
+	a := s.actuator(t)
+	require.NoError(t, a.Scale(t.Context(), s.target(), 4, s.fence(1, 1)))
+	s.patch(t, "gitops", `{"spec": {"replicas": 3}}`)
+	state, err := a.Observe(t.Context(), s.target())
+	require.NoError(t, err)
+	require.Equal(t, "field manager gitops", state.OtherWriter)
+	requireOtherWriter(t, a.Scale(t.Context(), s.target(), 5, s.fence(1, 2)), "field manager gitops")
+	require.Equal(t, 3, s.replicas(t))
+}
+
+func rightsTooSmall(t *testing.T, c *kube.Cluster) {
+	readOnly := mayScale
+	readOnly.Verbs = []string{"get"}
+	s := newSite(t, c, kubeactuator.StatefulSet, readOnly)
+	a := s.actuator(t)
+	_, err := a.Observe(t.Context(), s.target())
+	require.NoError(t, err, "the right to look for other writers is optional")
+	err = a.Scale(t.Context(), s.target(), 4, s.fence(1, 1))
+	require.ErrorIs(t, err, actuators.ErrRefused)
+	require.ErrorContains(t, err, "not allowed to patch StatefulSet "+s.namespace+"/worker")
+	t.Logf("refused: %v", err)
+	require.Equal(t, 2, s.replicas(t))
+
+	nobody, err := kubeactuator.New(s.options(c.Kubeconfig(t, "nobody")))
+	require.NoError(t, err)
+	_, err = nobody.Observe(t.Context(), s.target())
+	require.ErrorIs(t, err, actuators.ErrRefused)
+	require.ErrorContains(t, err, "not allowed to get")
+
+	o := s.options(c.Kubeconfig(t, s.account, "system:masters"))
+	o.Name = "misspelt"
+	missing, err := kubeactuator.New(o)
+	require.NoError(t, err)
+	err = missing.Scale(t.Context(), s.target(), 4, s.fence(1, 1))
+	require.ErrorIs(t, err, actuators.ErrRefused)
+	require.ErrorContains(t, err, "misspelt does not exist")
+}
+
+func applicationMode(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.Deployment)
+	s.patch(t, "seatunnel", `{"metadata": {"labels": {"seatunnel.apache.org/application-id": "orders-1"}}}`)
+	err := s.actuator(t).Scale(t.Context(), s.target(), 4, s.fence(1, 1))
+	require.ErrorIs(t, err, actuators.ErrRefused)
+	require.ErrorContains(t, err, `Application Mode cluster "orders-1"`)
+	require.Equal(t, 2, s.replicas(t))
+}
+
+func podsNeverReady(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.Deployment)
+	a := s.actuator(t)
+	c.Kubelet.SetReady(false)
+	t.Cleanup(func() { c.Kubelet.SetReady(true) })
+	require.NoError(t, a.Scale(t.Context(), s.target(), 4, s.fence(1, 1)))
+	harness.Wait(t, podsWithin, "4 pods run, of which 2 are not ready", func(ctx context.Context) error {
+		list, err := c.Admin.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
+		if err == nil && len(list.Items) != 4 {
+			err = fmt.Errorf("%d pods run", len(list.Items))
+		}
+		return err
+	})
+	harness.Wait(t, podsWithin, "the platform says 2 of 4", func(ctx context.Context) error {
+		state, err := a.Observe(ctx, s.target())
+		if err == nil && (state.Desired != 4 || state.Ready != 2) {
+			err = fmt.Errorf("%d of %d", state.Ready, state.Desired)
+		}
+		return err
+	})
+	c.Kubelet.SetReady(true)
+	s.converge(t, a, 4)
+}
+
+func serverAway(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.StatefulSet)
+	a := s.actuator(t)
+	require.NoError(t, a.Scale(t.Context(), s.target(), 3, s.fence(1, 1)))
+	c.StopAPIServer(t)
+	err := a.Scale(t.Context(), s.target(), 4, s.fence(1, 2))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, actuators.ErrUnknownOutcome, "nothing was asked")
+	require.NotErrorIs(t, err, actuators.ErrRefused)
+	t.Logf("while it is away: %v", err)
+	c.StartAPIServer(t)
+	state, err := a.Observe(t.Context(), s.target())
+	require.NoError(t, err)
+	require.Equal(t, s.fence(1, 1), state.Fence)
+	require.NoError(t, a.Scale(t.Context(), s.target(), 4, s.fence(1, 2)))
+	s.converge(t, a, 4)
+}
+
+func serverFrozen(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.StatefulSet)
+	g, a := s.gateway(t, 2*time.Second)
+	freeze := func() { require.NoError(t, c.APIServer.Freeze()) }
+	g.before.Store(&freeze)
+	err := a.Scale(t.Context(), s.target(), 4, s.fence(1, 1))
+	require.NoError(t, c.APIServer.Thaw())
+	require.ErrorIs(t, err, actuators.ErrUnknownOutcome)
+	t.Logf("while it is frozen: %v", err)
+	harness.Wait(t, podsWithin, "the platform can be read again", func(ctx context.Context) error {
+		state, err := a.Observe(ctx, s.target())
+		t.Logf("asked for: %d, action recorded: %q, %v", state.Desired, state.Fence.ActionID, err)
+		if err == nil {
+			require.Equal(t, state.Desired == 4, state.Fence.ActionID == s.fence(1, 1).ActionID, "number and fence come together")
+		}
+		return err
+	})
+	require.NoError(t, a.Scale(t.Context(), s.target(), 4, s.fence(1, 1)))
+	s.converge(t, a, 4)
+}
+
+func serverKilledAfterItActed(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.Deployment)
+	g, a := s.gateway(t, 5*time.Second)
+	kill := func() { c.KillAPIServer(t) }
+	g.after.Store(&kill)
+	require.ErrorIs(t, a.Scale(t.Context(), s.target(), 4, s.fence(1, 1)), actuators.ErrUnknownOutcome)
+	c.StartAPIServer(t)
+	state, err := a.Observe(t.Context(), s.target())
+	require.NoError(t, err)
+	require.Equal(t, 4, state.Desired)
+	require.Equal(t, s.fence(1, 1), state.Fence, "the platform tells that the action was carried out")
+	require.NoError(t, a.Scale(t.Context(), s.target(), 4, s.fence(1, 1)))
+	require.Equal(t, int32(1), g.patches.Load(), "and nothing is written twice")
+	s.converge(t, a, 4)
+}
+
+func eventsOfTheWorkload(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.StatefulSet)
+	h, err := kubeevents.New(kubeevents.Options{
+		Object: func(string) (kubeevents.Object, bool) {
+			return kubeevents.Object{Namespace: s.namespace, Kind: s.kind, Name: workerName}, true
+		},
+		Kubeconfig: s.Kubeconfig(t, s.account), Instance: "zeta-scaler-0", Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	failed := scaling.Event{
+		Kind: scaling.EventScalingException, Severity: scaling.Warning, Scope: scaling.Scope{Key: s.namespace}, At: time.Now(),
+		Message: "FAILED: 1 of 3 workers came", Execution: &scaling.Execution{ID: "1-1-x", State: scaling.ActionFailed},
+	}
+	require.NoError(t, h.Handle(t.Context(), failed))
+	require.NoError(t, h.Handle(t.Context(), failed))
+
+	// What `kubectl describe` asks for.
+	meta, _ := s.workload(t)
+	list, err := c.Admin.CoreV1().Events(s.namespace).List(t.Context(), metav1.ListOptions{
+		FieldSelector: fmt.Sprintf("involvedObject.uid=%s,involvedObject.name=%s,reportingComponent=%s", meta.UID, workerName, kubeevents.Controller),
+	})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	require.Equal(t, "ScalingException", list.Items[0].Reason)
+	require.Equal(t, corev1.EventTypeWarning, list.Items[0].Type)
+	require.Contains(t, list.Items[0].Message, "1 of 3 workers came")
+}
