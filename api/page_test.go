@@ -83,7 +83,7 @@ func TestPageShowsTheDecision(t *testing.T) {
 		"slot_utilization capacity unknown (not_applicable) scale out if > unbounded does not apply",
 		"head_job guard unknown (absent) no condition",
 		"zeta-next 2.0.0-rc.1 SCALE_OUT 4 shortage 2 → 4 workers no",
-		"shortage shortage matched", "Rows below, which were not tried: 1",
+		"paused scope or service paused did not match: neither the scope nor the service is paused", "shortage shortage matched", "Rows below, which were not tried: 13",
 		"No action was begun: the scope is advisory",
 		"Current: 2 to 2. Recommended: 3 to 3.",
 	} {

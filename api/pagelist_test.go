@@ -37,22 +37,17 @@ func listed250(t testing.TB) Options {
 	return o
 }
 
-// rowsOf are the cells of the list's rows in words.
+// rowsOf are the cells of the list's rows in words; its table is the first.
 func rowsOf(nodes []*html.Node) [][]string {
 	var out [][]string
-	for _, body := range named(nodes, "tbody") {
-		if attribute(body, "role") != "rowgroup" {
-			continue
-		}
-		for _, tr := range named(descendants(body), "tr") {
-			var cells []string
-			for _, n := range descendants(tr) {
-				if n.Data == "td" || n.Data == "th" {
-					cells = append(cells, text(n))
-				}
+	for _, tr := range named(descendants(named(nodes, "tbody")[0]), "tr") {
+		var cells []string
+		for _, n := range descendants(tr) {
+			if n.Data == "td" || n.Data == "th" {
+				cells = append(cells, text(n))
 			}
-			out = append(out, cells)
 		}
+		out = append(out, cells)
 	}
 	return out
 }

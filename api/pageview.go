@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -29,7 +30,7 @@ type scopeView struct {
 	Paused               bool
 	Badges               []badge
 	// Notes are what makes this decision unlike an ordinary one.
-	Notes   []string
+	Notes   []badge
 	Signals []signalView
 	Shadows []shadowView
 	// Tried are the rows down to the one that matched, Below those after it.
@@ -43,10 +44,12 @@ type badge struct{ Kind, Words string }
 
 // signalView is one signal with the progress of its conditions.
 type signalView struct {
-	Name    string
-	Class   scaling.Class
-	Value   string
-	Unknown bool
+	Name  string
+	Class scaling.Class
+	Value string
+	// Kind is the style of the value: known, unknown, or none where the signal
+	// does not apply.
+	Kind    string
 	Windows []windowView
 }
 
@@ -72,7 +75,7 @@ type shadowView struct {
 type rowView struct {
 	scaling.Row
 	Matched bool
-	// Why says why the row did not match, or why it did.
+	// Why says why a row that was tried did not match.
 	Why string
 }
 
@@ -82,7 +85,7 @@ func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, now time
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	v := scopeViewOf(ev, now)
-	v.Tried, v.Below = s.rowViews(ev)
+	v.Tried, v.Below = rowViews(ev)
 	v.History = s.historyView(ctx, ev)
 	v.Actions = s.actionsView(ctx, ev)
 	return v
@@ -119,26 +122,20 @@ func scopeViewOf(ev *scaling.Evaluation, now time.Time) scopeView {
 	return v
 }
 
-// rowViews splits the table at the row that matched. A row that the table does
-// not know leaves everything below.
-func (s *server) rowViews(ev *scaling.Evaluation) (tried, below []rowView) {
-	for i, row := range s.Table {
-		if row.ID != ev.Recommendation.Row {
+// rowViews splits the decision table at the row that matched.
+func rowViews(ev *scaling.Evaluation) (tried, below []rowView) {
+	r := &ev.Recommendation
+	for _, v := range evaluator.Explain(evaluator.Decided{
+		Row: r.Row, Facts: &ev.Facts, Current: r.CurrentWorkers, Booting: ev.Booting, Min: ev.MinWorkers, Max: ev.MaxWorkers,
+	}) {
+		row := rowView{Row: v.Row, Matched: v.Verdict == scaling.RowMatched, Why: strings.Join(v.Because, "; ")}
+		if v.Verdict == scaling.RowNotTried {
+			below = append(below, row)
 			continue
 		}
-		for _, above := range s.Table[:i] {
-			tried = append(tried, rowView{Row: above, Why: "did not match"})
-		}
-		tried = append(tried, rowView{Row: row, Matched: true, Why: "matched: it decides"})
-		for _, rest := range s.Table[i+1:] {
-			below = append(below, rowView{Row: rest})
-		}
-		return tried, below
+		tried = append(tried, row)
 	}
-	for _, row := range s.Table {
-		below = append(below, rowView{Row: row})
-	}
-	return nil, below
+	return tried, below
 }
 
 // badges are in the order of their weight.
@@ -161,28 +158,33 @@ func badges(ev *scaling.Evaluation, now time.Time) []badge {
 	return out
 }
 
-func notes(ev *scaling.Evaluation, now time.Time) []string {
-	var out []string
-	add := func(holds bool, note string) {
+// notes say in sentences what badges say in words, and more.
+func notes(ev *scaling.Evaluation, now time.Time) []badge {
+	var out []badge
+	add := func(holds bool, kind, note string) {
 		if holds {
-			out = append(out, note)
+			out = append(out, badge{kind, note})
 		}
 	}
-	add(ev.Paused, "Paused.")
-	add(ev.Provisional, "Prometheus gives no answer: decided on unknown values.")
-	add(!fresh(ev, now), "Out of date: no evaluation for more than three intervals.")
-	add(!ev.Recommendation.MetricsValid, "The metrics are not valid: nothing may be removed.")
+	add(ev.Paused, "warn", "Paused.")
+	add(ev.Provisional, "alarm", "Prometheus gives no answer: decided on unknown values.")
+	add(!fresh(ev, now), "alarm", "Out of date: no evaluation for more than three intervals.")
+	add(!ev.Recommendation.MetricsValid, "alarm", "The metrics are not valid: nothing may be removed.")
 	if n := ev.Recommendation.StaleWorkerCount; n != nil && *n > 0 {
-		out = append(out, fmt.Sprintf("Workers without a young sample: %d.", *n))
+		add(true, "alarm", fmt.Sprintf("Workers without a young sample: %d.", *n))
 	}
-	if ev.Booting > 0 {
-		out = append(out, fmt.Sprintf("Workers asked for that have not registered: %d.", ev.Booting))
-	}
+	add(ev.Booting > 0, "plain", fmt.Sprintf("Workers asked for that have not registered: %d.", ev.Booting))
 	return out
 }
 
 func signalViewOf(in *scaling.Input) signalView {
-	v := signalView{Name: in.Name, Class: in.Class, Value: measured(in), Unknown: !in.Value.Known}
+	v := signalView{Name: in.Name, Class: in.Class, Value: measured(in), Kind: "known"}
+	switch {
+	case !in.Applies:
+		v.Kind = "none"
+	case !in.Value.Known:
+		v.Kind = "unknown"
+	}
 	for _, w := range in.Windows {
 		v.Windows = append(v.Windows, windowViewOf(&w, in.Applies))
 	}

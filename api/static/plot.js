@@ -28,14 +28,30 @@ function range(_, min, max) {
   return min === null ? [0, 1] : [Math.max(0, min - 1), max + 1];
 }
 
+// span keeps one moment from being drawn as years.
+function span(_, min, max) {
+  return min === null || max - min < 60 ? [(max ?? 0) - 600, (max ?? 0) + 60] : [min, max];
+}
+
+// times are those of the tables: UTC, with the day where it begins.
+function times(_, values) {
+  let day = "";
+  return values.map((v) => {
+    const at = new Date(v * 1000).toISOString();
+    const first = at.slice(0, 10) !== day;
+    day = at.slice(0, 10);
+    return at.slice(11, values.length > 1 && values[1] - values[0] < 60 ? 19 : 16) + (first ? "\n" + day : "");
+  });
+}
+
 function options() {
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
   const stepped = uPlot.paths.stepped({ align: 1 });
   return {
     ...size(),
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-    scales: { y: { range } },
-    axes: [axis, { ...axis, size: 40, values: whole }],
+    scales: { x: { range: span }, y: { range } },
+    axes: [{ ...axis, values: times, space: 70 }, { ...axis, size: 40, values: whole }],
     series: [
       { label: "Time (UTC)", value: (_, v) => (v == null ? "–" : new Date(v * 1000).toISOString().slice(0, 19) + "Z") },
       { label: "Current", stroke: colour("--current"), width: 2, paths: stepped, points: { show: false } },

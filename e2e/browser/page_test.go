@@ -89,7 +89,7 @@ func TestDemoIsLiveAndSaysWhenTheServiceIsGone(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	paused := shortage("prod", scaling.Label{Name: "cluster", Value: "prod"})
-	paused.Paused = true
+	paused.Paused, paused.Facts = true, paused.Facts|scaling.FactPaused
 	paused.Recommendation.Action, paused.Recommendation.Row = scaling.NoAction, scaling.RowPaused
 	paused.Recommendation.Reason, paused.Recommendation.RecommendedWorkers = "paused", new(2)
 	acting := shortage("prod", scaling.Label{Name: "cluster", Value: "prod"})
@@ -109,7 +109,7 @@ func TestStates(t *testing.T) {
 		{
 			name: "shortage", ev: []scaling.Evaluation{shortage("prod", scaling.Label{Name: "cluster", Value: "prod"}), idle("test")},
 			list: []string{"SCALE_OUT", "+2", "oldest blocked job 412 s"},
-			one:  []string{"2 → 4 workers", "sustained", "Rows below, which were not tried: 3", "No action was begun"},
+			one:  []string{"2 → 4 workers", "sustained", "Rows below, which were not tried: 13", "neither the scope nor the service is paused", "No action was begun"},
 		},
 		{
 			name: "unknown", ev: []scaling.Evaluation{blind("prod")},

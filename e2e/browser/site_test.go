@@ -181,6 +181,8 @@ func shortage(key string, labels ...scaling.Label) scaling.Evaluation {
 		},
 		SlotMode: scaling.DynamicSlots, Mode: scaling.Advisory, Deployment: scaling.Session,
 		MinWorkers: 1, MaxWorkers: new(10), Interval: 15, Tick: now,
+		Facts: scaling.FactCurrentKnown | scaling.FactMetricsUsable | scaling.FactMetricsValid |
+			scaling.FactShortage | scaling.FactShortagePresent,
 	}
 }
 
@@ -190,6 +192,7 @@ func idle(key string, labels ...scaling.Label) scaling.Evaluation {
 	r := &ev.Recommendation
 	r.Action, r.Row, r.Reason = scaling.NoAction, scaling.RowSteady, "no condition is sustained; 2 workers stay"
 	r.RecommendedWorkers = new(2)
+	ev.Facts = scaling.FactCurrentKnown | scaling.FactMetricsUsable | scaling.FactMetricsValid
 	return ev
 }
 
@@ -206,7 +209,7 @@ func blind(key string, labels ...scaling.Label) scaling.Evaluation {
 			in.Windows[j].Truth, in.Windows[j].Sustained, in.Windows[j].HeldSeconds = "unknown", false, 0
 		}
 	}
-	ev.Provisional = true
+	ev.Provisional, ev.Facts = true, 0
 	return ev
 }
 
