@@ -15,11 +15,13 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -27,8 +29,6 @@ import (
 //go:generate go tool -modfile=../tools/go.mod oapi-codegen -config oapi.yaml openapi.yaml
 
 const (
-	// maxBody caps request bodies; no operation so far takes one.
-	maxBody = "1M"
 	// storeTimeout bounds what a request waits for the state store.
 	storeTimeout = 10 * time.Second
 	// compressFrom is the reply size in bytes below which gzip costs more than
@@ -47,6 +47,9 @@ type Board interface {
 	Leader() bool
 	// Epoch is the epoch of the leader whose evaluations the board shows.
 	Epoch() uint64
+	// Changes returns the keys of the scopes that are new or gone since a mark,
+	// sorted, the next mark, and a channel that is closed when there is more.
+	Changes(since uint64) (keys []string, mark uint64, more <-chan struct{})
 }
 
 // History reads recorded decisions, newest first; state.Store is one.
@@ -61,6 +64,32 @@ type Options struct {
 	History History
 	// Table is the decision table in order.
 	Table []scaling.Row
+	// Store has the executor's records and takes what operators set at run time.
+	// Nil, there are no actions, and nothing can be paused or changed.
+	Store state.Store
+	// Settings are the static configuration, secrets masked; nil says that there
+	// is none to show or change.
+	Settings func() []Setting
+	// Configured is what the configuration says of a scope, known or not. Nil is
+	// the defaults for every scope.
+	Configured func(scope string) Configured
+	// CheckRuntime says why a scope's rule set cannot work with bounds that are
+	// consistent in themselves; nil never does.
+	CheckRuntime func(scope string, b scaling.Bounds) error
+	// Queries are what a rule set asks for, by the names of a decision's inputs;
+	// nothing for one that is not loaded. Nil knows none.
+	Queries func(scaling.RuleSetRef) map[string]evaluator.Query
+	// PrometheusURL is where people can ask the same; nil or empty for nowhere. A
+	// password in it is not shown.
+	PrometheusURL func() string
+	// Webhook serves POST /webhook/alertmanager; nil says that this process has
+	// no receiver.
+	Webhook http.Handler
+	// User says who makes a request, for the audit; nil knows nobody.
+	User func(context.Context) string
+	// Stopping is closed when the service stops, which ends the streams; nil
+	// never is.
+	Stopping <-chan struct{}
 	// Reload reads the configuration again, all or nothing; its error goes to
 	// the caller. Nil says that there is nothing to reload.
 	Reload func(context.Context) error
@@ -101,6 +130,8 @@ func (o *Options) prepare() error {
 type server struct {
 	Options
 	page *page
+	// streams counts the open streams of events.
+	streams atomic.Int64
 }
 
 var _ ServerInterface = (*server)(nil)
@@ -130,7 +161,7 @@ func New(o Options) (http.Handler, error) {
 		middleware.GzipWithConfig(middleware.GzipConfig{
 			Skipper: skipGzip, Level: 1, MinLength: compressFrom,
 		}),
-		middleware.BodyLimit(maxBody),
+		limitBody(),
 		checkQuery(Routes()),
 	)
 	RegisterHandlers(headToo{e}, s)
@@ -146,10 +177,10 @@ func (r headToo) GET(path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) 
 	return r.Echo.GET(path, h, m...)
 }
 
-// skipGzip leaves alone what has no body, and the metrics handler, which
-// negotiates by itself.
+// skipGzip leaves alone what has no body, streams, and the metrics handler,
+// which negotiates by itself.
 func skipGzip(c echo.Context) bool {
-	return c.Request().Method == http.MethodHead || c.Path() == "/metrics"
+	return c.Request().Method == http.MethodHead || c.Path() == "/metrics" || c.Path() == eventsPath
 }
 
 // secure sets the headers that keep a browser from doing anything with a reply

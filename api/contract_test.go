@@ -35,7 +35,8 @@ func checkReply(t *testing.T, router routers.Router, req *http.Request, rec *htt
 	valid := openapi3filter.ValidateRequest(context.Background(), in)
 	if rec.Code == http.StatusBadRequest {
 		// The document cannot say that other parameters are refused.
-		unknown := strings.Contains(rec.Body.String(), "unknown parameter") || strings.Contains(rec.Body.String(), "before since")
+		unknown := strings.Contains(rec.Body.String(), "unknown parameter") || strings.Contains(rec.Body.String(), "before since") ||
+			strings.Contains(rec.Body.String(), "not both")
 		require.True(t, valid != nil || unknown || strings.Contains(rec.Body.String(), "given 2 times"),
 			"the document allows what was refused: %s", rec.Body)
 	} else {
@@ -62,8 +63,10 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 		o.Reload = func(context.Context) error { return errors.New("rules/a.yaml:3:1: unknown field") }
 	}
 	odd := "?scope=" + url.QueryEscape(hostile)
+	noStore := func(o *Options) { o.Store, o.Webhook = nil, nil }
 	tests := []struct {
 		method, target string
+		body           string
 		change         func(*Options)
 		status         int
 		mediaType      string
@@ -99,6 +102,39 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 		{method: "GET", target: "/autoscaler/decision-table", status: 200, mediaType: "application/json"},
 		{method: "GET", target: "/autoscaler/decision-table?scope=none", status: 404},
 		{method: "GET", target: "/autoscaler/decision-table?scope=a&scope=b", status: 400},
+		{method: "GET", target: "/autoscaler/actions", status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/actions?limit=1&cursor=open-1", status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/actions?state=DONE", status: 400},
+		{method: "GET", target: "/autoscaler/actions?cursor=open-x", status: 400},
+		{method: "GET", target: "/autoscaler/actions", change: noStore, status: 501},
+		{method: "GET", target: "/autoscaler/actions", change: broken, status: 500},
+		{method: "GET", target: "/autoscaler/config", status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/config" + odd, status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/config?scope=none", status: 404},
+		{method: "GET", target: "/autoscaler/config", change: noStore, status: 501},
+		{method: "PUT", target: "/autoscaler/config", body: `{"scopes":[{"scope":"prod","minWorkers":2,"mode":null}]}`, status: 200, mediaType: "application/json"},
+		{method: "PUT", target: "/autoscaler/config", body: `{"scopes":[{"scope":"none"}]}`, status: 404},
+		{method: "PUT", target: "/autoscaler/config", body: `{"scopes":[{"scope":"prod","minWorkers":20}]}`, status: 422},
+		{method: "PUT", target: "/autoscaler/config", body: `{"scopes":[]}`, status: 400},
+		{method: "PUT", target: "/autoscaler/config", body: `{"scopes":[{"scope":"prod"}]}`, change: noStore, status: 501},
+		{method: "POST", target: "/autoscaler/pause", body: `{"scope":"prod","reason":"upgrade","until":"2026-03-14T10:00:00Z"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/pause", body: `{"reason":"upgrade"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/pause", body: `{"scope":"prod"}`, status: 400},
+		{method: "POST", target: "/autoscaler/pause", body: `{"reason":"x"}`, change: noStore, status: 501},
+		{method: "POST", target: "/autoscaler/resume", body: `{"scope":"prod"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/resume", status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/resume", body: `{"scope":"none"}`, status: 404},
+		{method: "GET", target: "/autoscaler/explain?scope=prod", status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/explain?scope=prod&at=2026-03-14T09:00:00Z", status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/explain" + odd, status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/explain?scope=none", status: 404},
+		{method: "GET", target: "/autoscaler/explain?scope=prod&id=99", status: 404},
+		{method: "GET", target: "/autoscaler/explain?scope=prod&id=3&at=2026-03-14T09:00:00Z", status: 400},
+		{method: "GET", target: "/autoscaler/explain", status: 400},
+		{method: "GET", target: "/autoscaler/events", status: 200, mediaType: "text/event-stream"},
+		{method: "GET", target: "/autoscaler/events?scope=none", status: 404},
+		{method: "POST", target: "/webhook/alertmanager", body: `{"version":"4","alerts":[]}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/webhook/alertmanager", body: `{}`, change: noStore, status: 501},
 	}
 	answered := map[string]bool{}
 	for _, tt := range tests {
@@ -107,10 +143,18 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&o)
 			}
-			req := httptest.NewRequest(tt.method, tt.target, http.NoBody)
-			rec := httptest.NewRecorder()
-			handler(t, o).ServeHTTP(rec, req)
+			o.Stopping = closed()
+			request := func() *http.Request {
+				req := httptest.NewRequest(tt.method, tt.target, strings.NewReader(tt.body))
+				if tt.body != "" {
+					req.Header.Set("Content-Type", "application/json")
+				}
+				req.Header.Set("If-Match", "*")
+				return req
+			}
+			rec := serve(handler(t, o), request())
 			require.Equal(t, tt.status, rec.Code, rec.Body.String())
+			req := request()
 			want := tt.mediaType
 			if want == "" {
 				want = problemType
@@ -128,6 +172,13 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 	}
 }
 
+// closed is the channel of a service that stops, so that a stream ends.
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
 func TestGoldenReplies(t *testing.T) {
 	h := handler(t, options(t))
 	for file, target := range map[string]string{
@@ -135,6 +186,10 @@ func TestGoldenReplies(t *testing.T) {
 		"history.json":        "/autoscaler/history",
 		"metrics.json":        "/autoscaler/metrics?scope=prod",
 		"decision-table.json": "/autoscaler/decision-table",
+		"actions.json":        "/autoscaler/actions",
+		"config.json":         "/autoscaler/config",
+		"explain.json":        "/autoscaler/explain?scope=prod",
+		"explain-past.json":   "/autoscaler/explain?scope=prod&at=2026-03-14T09:00:00Z",
 	} {
 		t.Run(file, func(t *testing.T) {
 			rec := call(h, http.MethodGet, target)
@@ -215,7 +270,11 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 		if r.Method != http.MethodGet {
 			continue
 		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, srv.URL+r.Path, http.NoBody)
+		query := ""
+		if r.Path == "/autoscaler/explain" {
+			query = "?scope=prod"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, srv.URL+r.Path+query, http.NoBody)
 		require.NoError(t, err)
 		resp, err := srv.Client().Do(req)
 		require.NoError(t, err)

@@ -36,8 +36,17 @@ func statusOf(ev *scaling.Evaluation, now time.Time) ScopeStatus {
 		Shadows:        listed(ev.Shadows),
 		// The evaluation says what remained at its tick.
 		CooldownRemainingSeconds: max(0, ev.CooldownRemainingSeconds-age(ev, now)),
+		Action:                   actionOf(ev.Execution),
 		Provisional:              ev.Provisional,
 	}
+}
+
+func actionOf(x *scaling.Execution) *scaling.Execution {
+	if x == nil {
+		return nil
+	}
+	whole := wholeExecution(*x)
+	return &whole
 }
 
 // GetMetrics serves the inputs of every scope.

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, mediaType := range []string{"text/html", "application/openmetrics-text"} {
+	for _, mediaType := range []string{"text/html", "application/openmetrics-text", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(mediaType, openapi3filter.PlainBodyDecoder)
 	}
 	os.Exit(m.Run())
@@ -57,7 +57,9 @@ func TestRoutesAreThoseOfTheDocument(t *testing.T) {
 		require.Equal(t, needsCredential(doc, op), r.Changing, r.Path)
 		var names []string
 		for _, p := range op.Parameters {
-			names = append(names, p.Value.Name)
+			if p.Value.In == openapi3.ParameterInQuery {
+				names = append(names, p.Value.Name)
+			}
 		}
 		require.ElementsMatch(t, names, slices.Collect(maps.Keys(r.query)), r.Path)
 		require.NotNil(t, op.Responses.Default(), "%s documents no errors", r.Path)
@@ -102,6 +104,11 @@ func TestSchemasAreTheGoTypes(t *testing.T) {
 		"HistoryPage": HistoryPage{}, "ScopeStatus": ScopeStatus{}, "Status": Status{},
 		"FreshInput": FreshInput{}, "ScopeMetrics": ScopeMetrics{}, "MetricsSnapshot": MetricsSnapshot{},
 		"ScopeRow": ScopeRow{}, "DecisionTable": DecisionTable{},
+		"Transition": Transition{}, "Execution": Execution{}, "ActionsPage": ActionsPage{}, "Setting": Setting{},
+		"SourcedCount": SourcedCount{}, "SourcedMode": SourcedMode{}, "ScopeConfig": ScopeConfig{}, "Control": Control{},
+		"EffectiveConfig": EffectiveConfig{}, "ScopeChange": ScopeChange{}, "ConfigChange": ConfigChange{},
+		"PauseRequest": PauseRequest{}, "ResumeRequest": ResumeRequest{}, "ControlState": ControlState{},
+		"RowVerdict": RowVerdict{}, "ExplainedQuery": ExplainedQuery{}, "Explanation": Explanation{},
 	}
 	for name, ref := range doc.Components.Schemas {
 		properties, required := fields(ref.Value)
@@ -149,6 +156,12 @@ func TestEnumsAreTheDomainsWords(t *testing.T) {
 		"SlotMode":   {scaling.FixedSlots, scaling.DynamicSlots, scaling.MixedSlots, scaling.UnknownSlots},
 		"Class":      {scaling.Blocking, scaling.Saturation, scaling.Capacity, scaling.Guard},
 		"Direction":  {scaling.Out, scaling.In},
+		"Origin":     {FromDefault, FromRuleSet, FromFile, FromEnvironment, FromFlag, FromRuntime},
+		"ActionState": {
+			scaling.ActionPending, scaling.ActionExecuting, scaling.ActionConverging, scaling.ActionSucceeded,
+			scaling.ActionFailed, scaling.ActionUnknown, scaling.ActionRejectedStale, scaling.ActionSuperseded,
+			scaling.ActionCancelled,
+		},
 	} {
 		var got, expected []string
 		for _, v := range doc.Components.Schemas[name].Value.Enum {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
@@ -36,6 +37,16 @@ type fakeBoard struct {
 func (b *fakeBoard) Evaluations() []scaling.Evaluation { return slices.Clone(b.evaluations) }
 func (b *fakeBoard) Leader() bool                      { return !b.follower }
 func (b *fakeBoard) Epoch() uint64                     { return 7 }
+
+// Changes says that everything is new, once.
+func (b *fakeBoard) Changes(since uint64) (keys []string, mark uint64, more <-chan struct{}) {
+	for _, ev := range b.evaluations {
+		if since == 0 {
+			keys = append(keys, ev.Scope.Key)
+		}
+	}
+	return keys, 1, nil
+}
 
 func (b *fakeBoard) Evaluation(key string) (scaling.Evaluation, bool) {
 	for _, ev := range b.evaluations {
@@ -146,7 +157,7 @@ func record(t testing.TB, store state.Store, ev scaling.Evaluation, at time.Time
 	value, err := json.Marshal(scaling.HistoryRecord{
 		Recommendation: ev.Recommendation, Inputs: ev.Inputs, SlotMode: ev.SlotMode, Mode: ev.Mode,
 		Paused: ev.Paused, MinWorkers: ev.MinWorkers, MaxWorkers: ev.MaxWorkers, Booting: ev.Booting,
-		Provisional: ev.Provisional,
+		Provisional: ev.Provisional, Facts: &ev.Facts,
 	})
 	require.NoError(t, err)
 	keep(t, store, state.Entry{
@@ -169,17 +180,35 @@ func options(t testing.TB) Options {
 	odd := scaleOut(hostile, scaling.Label{Name: "cluster", Value: hostile})
 	odd.Recommendation.Reason = hostile
 	odd.Inputs[3].Reason = hostile
+	prod.Facts = scaling.FactCurrentKnown | scaling.FactMetricsUsable | scaling.FactMetricsValid | scaling.FactShortage | scaling.FactShortagePresent
 	store := memory.New()
 	record(t, store, blind("prod"), tick.Add(-time.Hour))
 	keep(t, store, state.Entry{Scope: "prod", At: tick.Add(-time.Minute), Kind: state.LimitsEntry, Value: []byte(`{}`)})
 	record(t, store, prod, tick.Add(-time.Minute))
 	record(t, store, blind("gone"), tick)
+	storeActions(t, store)
 	return Options{
 		Board:   &fakeBoard{evaluations: []scaling.Evaluation{odd, blind("empty"), prod}},
 		History: store,
-		Table:   rows(),
-		Reload:  func(context.Context) error { return nil },
-		Ready:   func(context.Context) error { return nil },
+		Store:   store,
+		Settings: func() []Setting {
+			return []Setting{
+				{Path: "log.level", Value: "info", Origin: FromDefault},
+				{Path: "scopes[0].bounds.max_workers", Value: 10, Origin: FromFile, Source: "zeta-scaler.yml:12:9"},
+				{Path: "prometheus.http_config.basic_auth.password", Value: "<secret>", Origin: FromEnvironment, Source: "ZETA_SCALER__X"},
+			}
+		},
+		Configured:    configured,
+		Queries:       queries,
+		PrometheusURL: func() string { return "http://prom:9090/base" },
+		Webhook: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"alerts":[]}`))
+		}),
+		User:   func(context.Context) string { return "ann" },
+		Table:  rows(),
+		Reload: func(context.Context) error { return nil },
+		Ready:  func(context.Context) error { return nil },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 			_, _ = w.Write([]byte("# TYPE zeta_scaler_leader gauge\nzeta_scaler_leader 1\n"))
@@ -224,4 +253,86 @@ func serve(h http.Handler, req *http.Request) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, req)
 	return rec
+}
+
+// configured lists prod by name.
+func configured(scope string) Configured {
+	c := Configured{
+		Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory,
+		MinFrom: Place{Origin: FromDefault}, MaxFrom: Place{Origin: FromDefault}, ModeFrom: Place{Origin: FromDefault},
+	}
+	if scope == "prod" {
+		c.Listed, c.Bounds.Max = true, 10
+		c.MaxFrom = Place{Origin: FromFile, Source: "zeta-scaler.yml:12:9"}
+	}
+	return c
+}
+
+func queries(ref scaling.RuleSetRef) map[string]evaluator.Query {
+	if ref.Name != "zeta-auto" {
+		return nil
+	}
+	return map[string]evaluator.Query{
+		"workers.current":    {Expr: "max by (cluster) (workers)"},
+		"oldest_blocked_job": {Expr: `max(oldest{state='pending'})`, Offset: 15 * time.Second},
+	}
+}
+
+// execution is an action whose last transition was at the given time.
+func execution(id string, s scaling.ActionState, at time.Time) *scaling.Execution {
+	return &scaling.Execution{
+		ID: id, RecommendationID: id, Scope: "acting", MasterEpoch: 7, Generation: 1, Row: scaling.RowShortage,
+		From: new(2), Target: 3, Actuator: "log", State: s,
+		Transitions: []scaling.Transition{
+			{State: scaling.ActionPending, At: at.Add(-time.Minute), Reason: "accepted"},
+			{State: s, At: at},
+		},
+	}
+}
+
+// storeActions stores one action under way, one held, one over in the record,
+// and two in the history.
+func storeActions(t testing.TB, store state.Store) {
+	t.Helper()
+	other := execution("6-9-other", scaling.ActionPending, tick.Add(-time.Minute))
+	other.Scope = "other"
+	over := execution("7-1-over", scaling.ActionFailed, tick.Add(-time.Hour))
+	records := map[string]state.ExecutionRecord{
+		"acting": {Action: execution("7-2-acting", scaling.ActionConverging, tick), ActionInFlight: true},
+		"other":  {Action: over, Held: other},
+	}
+	var batch state.Batch
+	for key, r := range records {
+		put, err := state.NewPut(state.Execution, key, 0, r)
+		require.NoError(t, err)
+		batch.Puts = append(batch.Puts, put)
+	}
+	_, err := store.Apply(context.Background(), batch)
+	require.NoError(t, err)
+	for _, x := range []*scaling.Execution{over, execution("7-1-acting", scaling.ActionSucceeded, tick.Add(-10*time.Minute))} {
+		value, err := json.Marshal(x)
+		require.NoError(t, err)
+		keep(t, store, state.Entry{
+			Scope: x.Scope, At: x.Transitions[1].At, Action: string(x.State), Kind: state.ActionEntry, Value: value,
+		})
+	}
+}
+
+// send calls with a JSON body and headers in pairs.
+func send(t testing.TB, h http.Handler, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequest(method, target, strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	return serve(h, req)
+}
+
+func decoded[T any](t testing.TB, rec *httptest.ResponseRecorder) T {
+	t.Helper()
+	require.Equal(t, http.StatusOK, rec.Code, rec.Body.String())
+	var v T
+	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &v))
+	return v
 }

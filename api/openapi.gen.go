@@ -58,11 +58,63 @@ func (e GetPageParamsSort) Valid() bool {
 // Action What a recommendation asks for.
 type Action = scaling.Action
 
+// ActionState Where an action stands.
+type ActionState = scaling.ActionState
+
+// ActionsPage defines model for ActionsPage.
+type ActionsPage struct {
+	Actions []Execution `json:"actions"`
+
+	// NextCursor Value of `cursor` for the next page; null when there is none. The
+	// last page may be empty.
+	NextCursor *string `json:"nextCursor"`
+
+	// Unreadable Entries left out because the store holds something else than an action.
+	Unreadable int `json:"unreadable"`
+}
+
 // Class Signal class; earlier ones outrank later ones, a guard only holds back.
 type Class = scaling.Class
 
 // Condition One trigger or blocker; only `name` is always there.
 type Condition = scaling.Condition
+
+// ConfigChange defines model for ConfigChange.
+type ConfigChange struct {
+	// Scopes Each scope once.
+	Scopes []ScopeChange `json:"scopes"`
+}
+
+// Control What operators set at run time; null where nothing is.
+type Control struct {
+	// By Who changed it last.
+	By         string        `json:"by"`
+	MaxWorkers *int          `json:"maxWorkers"`
+	MinWorkers *int          `json:"minWorkers"`
+	Mode       *scaling.Mode `json:"mode"`
+
+	// Paused Whether it was paused and not resumed; a pause with `until` ends there.
+	Paused    bool       `json:"paused"`
+	Reason    string     `json:"reason"`
+	ResumedAt *time.Time `json:"resumedAt"`
+	Until     *time.Time `json:"until"`
+	UpdatedAt *time.Time `json:"updatedAt"`
+}
+
+// ControlState defines model for ControlState.
+type ControlState struct {
+	// Control What operators set at run time; null where nothing is.
+	Control Control `json:"control"`
+
+	// PausedScopes Scopes that are paused by themselves now.
+	PausedScopes []string `json:"pausedScopes"`
+
+	// Scope Key of the scope; null for the whole service.
+	Scope *string `json:"scope"`
+
+	// ServicePaused Whether the whole service is paused now.
+	ServicePaused bool `json:"servicePaused"`
+}
 
 // DecisionTable defines model for DecisionTable.
 type DecisionTable struct {
@@ -75,6 +127,73 @@ type Deployment = scaling.Deployment
 
 // Direction Which of a signal's two conditions.
 type Direction = scaling.Direction
+
+// EffectiveConfig defines model for EffectiveConfig.
+type EffectiveConfig struct {
+	Scopes []ScopeConfig `json:"scopes"`
+
+	// Service What is set at run time for the whole service; only the pause counts.
+	Service Control `json:"service"`
+
+	// Settings The static configuration, in the order of the documentation; only without `scope`.
+	Settings []Setting `json:"settings"`
+}
+
+// Execution One action.
+type Execution = scaling.Execution
+
+// ExplainedQuery What was asked, and how to ask again.
+type ExplainedQuery struct {
+	// Curl A command for a POSIX shell; empty without a Prometheus to ask.
+	Curl string `json:"curl"`
+
+	// Name Signal, or input of the rule set such as `workers.current`.
+	Name string `json:"name"`
+
+	// Promql Empty when the rule set that decided is no longer loaded.
+	Promql string `json:"promql"`
+
+	// Reason Why the value is unknown.
+	Reason string `json:"reason,omitempty"`
+	Unit   string `json:"unit,omitempty"`
+
+	// Value A number, or `"UNKNOWN"`.
+	Value Value `json:"value"`
+}
+
+// Explanation defines model for Explanation.
+type Explanation struct {
+	Booting int `json:"booting"`
+
+	// Id Of the history entry; null for the latest decision.
+	Id *int64 `json:"id"`
+
+	// Inputs The signals with their conditions, in the order of the rule set.
+	Inputs     []Input `json:"inputs"`
+	MaxWorkers *int    `json:"maxWorkers"`
+	MinWorkers int     `json:"minWorkers"`
+
+	// Mode What a scope's recommendations may lead to.
+	Mode Mode `json:"mode"`
+
+	// Notes What the reader should know besides.
+	Notes       []string `json:"notes"`
+	Paused      bool     `json:"paused"`
+	Provisional bool     `json:"provisional"`
+
+	// Queries The inputs of the workers first, then the signals.
+	Queries []ExplainedQuery `json:"queries"`
+
+	// Recommendation What is published for one scope.
+	Recommendation Recommendation `json:"recommendation"`
+
+	// Rows Every row in order; those after the one that matched were not tried.
+	Rows  []RowVerdict `json:"rows"`
+	Scope string       `json:"scope"`
+}
+
+// Facts What held of the facts that the decision table asks about.
+type Facts = scaling.Facts
 
 // HistoryPage defines model for HistoryPage.
 type HistoryPage struct {
@@ -141,8 +260,32 @@ type Row = scaling.Row
 // RowID Stable name of a row of the decision table.
 type RowID = scaling.RowID
 
+// RowVerdict What became of one row of the decision table.
+type RowVerdict = scaling.RowVerdict
+
 // RuleSetRef The exact rules that decided.
 type RuleSetRef = scaling.RuleSetRef
+
+// ScopeConfig defines model for ScopeConfig.
+type ScopeConfig struct {
+	// Control What operators set at run time; null where nothing is.
+	Control Control `json:"control"`
+
+	// Listed Whether the configuration names the scope; only such a one can act.
+	Listed bool `json:"listed"`
+
+	// MaxWorkers A worker count and where it comes from.
+	MaxWorkers SourcedCount `json:"maxWorkers"`
+
+	// MinWorkers A worker count and where it comes from.
+	MinWorkers SourcedCount `json:"minWorkers"`
+
+	// Mode A mode and where it comes from.
+	Mode SourcedMode `json:"mode"`
+
+	// Scope Key of the scope.
+	Scope string `json:"scope"`
+}
 
 // ScopeMetrics defines model for ScopeMetrics.
 type ScopeMetrics struct {
@@ -205,10 +348,10 @@ type ScopeRow struct {
 
 // ScopeStatus defines model for ScopeStatus.
 type ScopeStatus struct {
-	// Action The scaling action that is under way or was the last; null when there
-	// was none. This version starts none: it is always null.
-	Action                   map[string]interface{} `json:"action"`
-	CooldownRemainingSeconds float64                `json:"cooldownRemainingSeconds"`
+	// Action The scaling action that waits, is under way or was the last; null when
+	// there was none.
+	Action                   *scaling.Execution `json:"action"`
+	CooldownRemainingSeconds float64            `json:"cooldownRemainingSeconds"`
 
 	// Labels The labels that the key was made of, in order.
 	Labels []Label `json:"labels"`
@@ -228,11 +371,46 @@ type ScopeStatus struct {
 	Shadows []Shadow `json:"shadows"`
 }
 
+// Setting One value of the static configuration.
+type Setting struct {
+	// Origin The layer that a value comes from; later ones win.
+	Origin Origin `json:"origin"`
+
+	// Path The key, such as `scopes[0].bounds.max_workers`.
+	Path string `json:"path"`
+
+	// Source The place in it, such as file:line:column.
+	Source string `json:"source,omitempty"`
+
+	// Value A text, a number, a boolean or an empty list or mapping; a secret is `<secret>`.
+	Value any `json:"value"`
+}
+
 // Shadow What a rule set that cannot act would have recommended.
 type Shadow = scaling.Shadow
 
 // SlotMode How the workers of a scope hand out slots.
 type SlotMode = scaling.SlotMode
+
+// SourcedCount A worker count and where it comes from.
+type SourcedCount struct {
+	// Origin The layer that a value comes from; later ones win.
+	Origin Origin `json:"origin"`
+	Source string `json:"source,omitempty"`
+
+	// Value Null without an upper bound.
+	Value *int `json:"value"`
+}
+
+// SourcedMode A mode and where it comes from.
+type SourcedMode struct {
+	// Origin The layer that a value comes from; later ones win.
+	Origin Origin `json:"origin"`
+	Source string `json:"source,omitempty"`
+
+	// Value What a scope's recommendations may lead to.
+	Value Mode `json:"value"`
+}
 
 // Status defines model for Status.
 type Status struct {
@@ -241,6 +419,9 @@ type Status struct {
 	MasterEpoch uint64        `json:"masterEpoch"`
 	Scopes      []ScopeStatus `json:"scopes"`
 }
+
+// Transition One step of an action's life.
+type Transition = scaling.Transition
 
 // Value A number, or `"UNKNOWN"`.
 type Value = scaling.Value
@@ -277,12 +458,71 @@ type GetPageParams struct {
 // GetPageParamsSort defines parameters for GetPage.
 type GetPageParamsSort string
 
+// GetActionsParams defines parameters for GetActions.
+type GetActionsParams struct {
+	// Scope Only this scope. The key is the values of the scope's labels, each
+	// percent-encoded, joined by `/`; `default` without labels. As part of a
+	// URL it has to be encoded once more.
+	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
+
+	// State Only actions in this state.
+	State ActionState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Since Only actions whose last transition was at or after this time.
+	Since time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only actions whose last transition was at or before this time.
+	Until time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Limit At most so many actions.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `nextCursor` of the page before; the other parameters must be those
+	// of the first page.
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// GetConfigParams defines parameters for GetConfig.
+type GetConfigParams struct {
+	// Scope Only this scope. The key is the values of the scope's labels, each
+	// percent-encoded, joined by `/`; `default` without labels. As part of a
+	// URL it has to be encoded once more.
+	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
+}
+
+// PutConfigParams defines parameters for PutConfig.
+type PutConfigParams struct {
+	// IfMatch `ETag` of the configuration that the change is meant for; 428 without,
+	// 412 if something was changed meanwhile.
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
 // GetDecisionTableParams defines parameters for GetDecisionTable.
 type GetDecisionTableParams struct {
 	// Scope Only this scope. The key is the values of the scope's labels, each
 	// percent-encoded, joined by `/`; `default` without labels. As part of a
 	// URL it has to be encoded once more.
 	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
+}
+
+// GetEventsParams defines parameters for GetEvents.
+type GetEventsParams struct {
+	// Scope Only this scope. The key is the values of the scope's labels, each
+	// percent-encoded, joined by `/`; `default` without labels. As part of a
+	// URL it has to be encoded once more.
+	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
+}
+
+// GetExplainParams defines parameters for GetExplain.
+type GetExplainParams struct {
+	// Scope Key of the scope.
+	Scope string `form:"scope" json:"scope"`
+
+	// Id `id` of an entry of the history; not together with `at`.
+	Id string `form:"id,omitempty" json:"id,omitempty"`
+
+	// At Explains the recorded decision that held at this time.
+	At time.Time `form:"at,omitempty" json:"at,omitempty"`
 }
 
 // GetHistoryParams defines parameters for GetHistory.
@@ -325,6 +565,21 @@ type GetStatusParams struct {
 	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
 }
 
+// PostAlertmanagerJSONBody defines parameters for PostAlertmanager.
+type PostAlertmanagerJSONBody = map[string]interface{}
+
+// PutConfigJSONRequestBody defines body for PutConfig for application/json ContentType.
+type PutConfigJSONRequestBody = ConfigChange
+
+// PostPauseJSONRequestBody defines body for PostPause for application/json ContentType.
+type PostPauseJSONRequestBody = PauseRequest
+
+// PostResumeJSONRequestBody defines body for PostResume for application/json ContentType.
+type PostResumeJSONRequestBody = ResumeRequest
+
+// PostAlertmanagerJSONRequestBody defines body for PostAlertmanager for application/json ContentType.
+type PostAlertmanagerJSONRequestBody = PostAlertmanagerJSONBody
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// GetPage The page for people
@@ -339,15 +594,36 @@ type ServerInterface interface {
 	// PostReload Read configuration and rule sets again
 	// (POST /-/reload)
 	PostReload(ctx echo.Context) error
+	// GetActions Actions with their state transitions
+	// (GET /autoscaler/actions)
+	GetActions(ctx echo.Context, params GetActionsParams) error
+	// GetConfig The effective configuration, and where each value comes from
+	// (GET /autoscaler/config)
+	GetConfig(ctx echo.Context, params GetConfigParams) error
+	// PutConfig Override bounds and mode of scopes at run time
+	// (PUT /autoscaler/config)
+	PutConfig(ctx echo.Context, params PutConfigParams) error
 	// GetDecisionTable The decision table, and which row matched for every scope
 	// (GET /autoscaler/decision-table)
 	GetDecisionTable(ctx echo.Context, params GetDecisionTableParams) error
+	// GetEvents A stream that says when there is something new
+	// (GET /autoscaler/events)
+	GetEvents(ctx echo.Context, params GetEventsParams) error
+	// GetExplain Why a decision was taken
+	// (GET /autoscaler/explain)
+	GetExplain(ctx echo.Context, params GetExplainParams) error
 	// GetHistory Recent recommendations, newest first
 	// (GET /autoscaler/history)
 	GetHistory(ctx echo.Context, params GetHistoryParams) error
 	// GetMetrics The current inputs of every scope
 	// (GET /autoscaler/metrics)
 	GetMetrics(ctx echo.Context, params GetMetricsParams) error
+	// PostPause Pause a scope, or all of them
+	// (POST /autoscaler/pause)
+	PostPause(ctx echo.Context) error
+	// PostResume Resume a scope, or the whole service
+	// (POST /autoscaler/resume)
+	PostResume(ctx echo.Context) error
 	// GetStatus The latest recommendation of every scope
 	// (GET /autoscaler/status)
 	GetStatus(ctx echo.Context, params GetStatusParams) error
@@ -357,6 +633,9 @@ type ServerInterface interface {
 	// GetOpenapi This document
 	// (GET /openapi.yaml)
 	GetOpenapi(ctx echo.Context) error
+	// PostAlertmanager Alertmanager's webhook, version 4
+	// (POST /webhook/alertmanager)
+	PostAlertmanager(ctx echo.Context) error
 }
 
 // ServerInterfaceWrapper converts echo contexts to parameters.
@@ -444,6 +723,106 @@ func (w *ServerInterfaceWrapper) PostReload(ctx echo.Context) error {
 	return err
 }
 
+// GetActions converts echo context to params.
+func (w *ServerInterfaceWrapper) GetActions(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetActionsParams
+	// ------------- Optional query parameter "scope" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scope", ctx.QueryParams(), &params.Scope, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter scope: %s", err))
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", ctx.QueryParams(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter state: %s", err))
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", ctx.QueryParams(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter since: %s", err))
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", ctx.QueryParams(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter until: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetActions(ctx, params)
+	return err
+}
+
+// GetConfig converts echo context to params.
+func (w *ServerInterfaceWrapper) GetConfig(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetConfigParams
+	// ------------- Optional query parameter "scope" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scope", ctx.QueryParams(), &params.Scope, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter scope: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetConfig(ctx, params)
+	return err
+}
+
+// PutConfig converts echo context to params.
+func (w *ServerInterfaceWrapper) PutConfig(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutConfigParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PutConfig(ctx, params)
+	return err
+}
+
 // GetDecisionTable converts echo context to params.
 func (w *ServerInterfaceWrapper) GetDecisionTable(ctx echo.Context) error {
 	var err error
@@ -459,6 +838,56 @@ func (w *ServerInterfaceWrapper) GetDecisionTable(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetDecisionTable(ctx, params)
+	return err
+}
+
+// GetEvents converts echo context to params.
+func (w *ServerInterfaceWrapper) GetEvents(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetEventsParams
+	// ------------- Optional query parameter "scope" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scope", ctx.QueryParams(), &params.Scope, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter scope: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetEvents(ctx, params)
+	return err
+}
+
+// GetExplain converts echo context to params.
+func (w *ServerInterfaceWrapper) GetExplain(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetExplainParams
+	// ------------- Required query parameter "scope" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "scope", ctx.QueryParams(), &params.Scope, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter scope: %s", err))
+	}
+
+	// ------------- Optional query parameter "id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "id", ctx.QueryParams(), &params.Id, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", ctx.QueryParams(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter at: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetExplain(ctx, params)
 	return err
 }
 
@@ -533,6 +962,24 @@ func (w *ServerInterfaceWrapper) GetMetrics(ctx echo.Context) error {
 	return err
 }
 
+// PostPause converts echo context to params.
+func (w *ServerInterfaceWrapper) PostPause(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostPause(ctx)
+	return err
+}
+
+// PostResume converts echo context to params.
+func (w *ServerInterfaceWrapper) PostResume(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostResume(ctx)
+	return err
+}
+
 // GetStatus converts echo context to params.
 func (w *ServerInterfaceWrapper) GetStatus(ctx echo.Context) error {
 	var err error
@@ -566,6 +1013,15 @@ func (w *ServerInterfaceWrapper) GetOpenapi(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetOpenapi(ctx)
+	return err
+}
+
+// PostAlertmanager converts echo context to params.
+func (w *ServerInterfaceWrapper) PostAlertmanager(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostAlertmanager(ctx)
 	return err
 }
 
@@ -626,5 +1082,13 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/autoscaler/history", wrapper.GetHistory, options.OperationMiddlewares["getHistory"]...)
 	router.GET(options.BaseURL+"/autoscaler/metrics", wrapper.GetMetrics, options.OperationMiddlewares["getMetrics"]...)
 	router.GET(options.BaseURL+"/autoscaler/decision-table", wrapper.GetDecisionTable, options.OperationMiddlewares["getDecisionTable"]...)
+	router.GET(options.BaseURL+"/autoscaler/actions", wrapper.GetActions, options.OperationMiddlewares["getActions"]...)
+	router.GET(options.BaseURL+"/autoscaler/config", wrapper.GetConfig, options.OperationMiddlewares["getConfig"]...)
+	router.PUT(options.BaseURL+"/autoscaler/config", wrapper.PutConfig, options.OperationMiddlewares["putConfig"]...)
+	router.POST(options.BaseURL+"/autoscaler/pause", wrapper.PostPause, options.OperationMiddlewares["postPause"]...)
+	router.POST(options.BaseURL+"/autoscaler/resume", wrapper.PostResume, options.OperationMiddlewares["postResume"]...)
+	router.GET(options.BaseURL+"/autoscaler/explain", wrapper.GetExplain, options.OperationMiddlewares["getExplain"]...)
+	router.GET(options.BaseURL+"/autoscaler/events", wrapper.GetEvents, options.OperationMiddlewares["getEvents"]...)
+	router.POST(options.BaseURL+"/webhook/alertmanager", wrapper.PostAlertmanager, options.OperationMiddlewares["postAlertmanager"]...)
 
 }

@@ -70,6 +70,9 @@ func asFailure(err error, c echo.Context) *failure {
 			shown(req.Method), c.Response().Header().Get(echo.HeaderAllow))
 	case http.StatusRequestEntityTooLarge:
 		detail = "the body is larger than 1 MB"
+		if c.Path() == alertmanagerPath {
+			detail = "the body is larger than 8 MB"
+		}
 	}
 	return &failure{Problem: problem(h.Code, detail), cause: h.Internal}
 }

@@ -64,21 +64,38 @@ func Routes() []Route {
 		}},
 		{Method: http.MethodGet, Path: "/autoscaler/metrics", query: scope},
 		{Method: http.MethodGet, Path: "/autoscaler/decision-table", query: scope},
+		{Method: http.MethodGet, Path: "/autoscaler/actions", query: map[string]check{
+			"scope": checkKey, "state": checkActionState, "since": checkTime, "until": checkTime,
+			"limit": between(1, state.MaxHistoryLimit), "cursor": checkActionsCursor,
+		}},
+		{Method: http.MethodGet, Path: "/autoscaler/config", query: scope},
+		{Method: http.MethodPut, Path: "/autoscaler/config", Changing: true, query: map[string]check{}},
+		{Method: http.MethodPost, Path: "/autoscaler/pause", Changing: true, query: map[string]check{}},
+		{Method: http.MethodPost, Path: "/autoscaler/resume", Changing: true, query: map[string]check{}},
+		{Method: http.MethodGet, Path: "/autoscaler/explain", query: map[string]check{
+			"scope": checkKey, "id": checkCursor, "at": checkTime,
+		}},
+		{Method: http.MethodGet, Path: eventsPath, query: scope},
+		{Method: http.MethodPost, Path: alertmanagerPath, Changing: true},
 	}
 }
 
 // checkQuery refuses unknown, repeated and malformed query parameters, all of
 // them at once, before the generated code binds them.
 func checkQuery(routes []Route) echo.MiddlewareFunc {
-	byPath := make(map[string]map[string]check, len(routes))
+	byRoute := make(map[[2]string]map[string]check, len(routes))
 	for _, r := range routes {
 		if r.query != nil {
-			byPath[r.Path] = r.query
+			byRoute[[2]string{r.Method, r.Path}] = r.query
 		}
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			checks, ok := byPath[c.Path()]
+			method := c.Request().Method
+			if method == http.MethodHead {
+				method = http.MethodGet
+			}
+			checks, ok := byRoute[[2]string{method, c.Path()}]
 			if !ok {
 				return next(c)
 			}

@@ -53,3 +53,12 @@ func (s *server) PostReload(c echo.Context) error {
 	}
 	return c.String(http.StatusOK, "The configuration was read again.\n")
 }
+
+// PostAlertmanager hands a notification to the receiver.
+func (s *server) PostAlertmanager(c echo.Context) error {
+	if s.Webhook == nil {
+		return refuse(http.StatusNotImplemented, "this process takes no notifications: no receiver is running")
+	}
+	s.Webhook.ServeHTTP(c.Response(), c.Request())
+	return nil
+}

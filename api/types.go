@@ -1,9 +1,11 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // FreshInput is an input with how old it is.
@@ -42,4 +44,73 @@ func complete(r scaling.Recommendation) scaling.Recommendation {
 		r.MetricsSnapshot = map[string]scaling.Measurement{}
 	}
 	return r
+}
+
+// Origin is the layer that a value of the configuration comes from.
+type Origin string
+
+// The origins, each overriding those before it.
+const (
+	FromDefault     Origin = "default"
+	FromRuleSet     Origin = "rule_set"
+	FromFile        Origin = "file"
+	FromEnvironment Origin = "environment"
+	FromFlag        Origin = "flag"
+	FromRuntime     Origin = "runtime"
+)
+
+// Optional is a field of a request that may be absent, null or a value.
+type Optional[T any] struct {
+	// Set is true if the field was there; Value is nil for null.
+	Set   bool
+	Value *T
+}
+
+// Some is a field with a value.
+func Some[T any](v T) Optional[T] { return Optional[T]{Set: true, Value: &v} }
+
+// UnmarshalJSON reads a value or null.
+func (o *Optional[T]) UnmarshalJSON(b []byte) error {
+	o.Set = true
+	return json.Unmarshal(b, &o.Value)
+}
+
+// MarshalJSON writes the value or null.
+func (o Optional[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
+
+// ScopeChange is what a change of the configuration says of one scope.
+type ScopeChange struct {
+	Scope      string                 `json:"scope"`
+	MinWorkers Optional[int]          `json:"minWorkers,omitzero"`
+	MaxWorkers Optional[int]          `json:"maxWorkers,omitzero"`
+	Mode       Optional[scaling.Mode] `json:"mode,omitzero"`
+}
+
+// PauseRequest asks for a pause, of the whole service without a Scope.
+type PauseRequest struct {
+	Scope  Optional[string]    `json:"scope,omitzero"`
+	Reason string              `json:"reason"`
+	Until  Optional[time.Time] `json:"until,omitzero"`
+}
+
+// ResumeRequest asks for the end of a pause, of that of the whole service
+// without a Scope.
+type ResumeRequest struct {
+	Scope  Optional[string] `json:"scope,omitzero"`
+	Reason string           `json:"reason,omitempty"`
+}
+
+// AuditRecord is one change that somebody made, as the history keeps it.
+type AuditRecord struct {
+	// Who is the user, empty where no credential was asked for; From the address.
+	Who  string `json:"who"`
+	From string `json:"from"`
+	// What is config, pause or resume.
+	What string `json:"what"`
+	// Scope is empty for the whole service.
+	Scope string `json:"scope"`
+	// Before and After are the records of what was set at run time.
+	Before state.ControlRecord `json:"before"`
+	After  state.ControlRecord `json:"after"`
+	At     time.Time           `json:"at"`
 }

@@ -97,18 +97,22 @@ func (a *authenticator) possible() bool {
 	return len(a.users) > 0 || a.tokensFile != ""
 }
 
-// knows reports whether a request carries a valid credential. Ask possible
-// before, which looks for changed users.
-func (a *authenticator) knows(r *http.Request) (bool, error) {
+// knows reports whether a request carries a valid credential, and whose it is:
+// the user's name, or a few digits of the token's digest. Ask possible before,
+// which looks for changed users.
+func (a *authenticator) knows(r *http.Request) (who string, ok bool, err error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") && a.tokensFile != "" {
-		return a.knowsToken(strings.TrimSpace(token))
+		token = strings.TrimSpace(token)
+		ok, err := a.knowsToken(token)
+		return fmt.Sprintf("token %.4x", sha256.Sum256([]byte(token))), ok, err
 	}
 	user, password, ok := r.BasicAuth()
 	if !ok {
-		return false, nil
+		return "", false, nil
 	}
-	return a.knowsUser(r, user, password)
+	ok, err = a.knowsUser(r, user, password)
+	return user, ok, err
 }
 
 // tokens reads the file anew, so that a rotated one counts at once. Lines that

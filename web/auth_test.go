@@ -144,3 +144,22 @@ func TestBegunAnswersAreCutOff(t *testing.T) {
 	require.NoError(t, <-errs, "streams can flush")
 	require.NoError(t, <-errs, "and renew their deadline")
 }
+
+// A handler learns on whose behalf it acts, and never the credential.
+func TestHandlersLearnTheUser(t *testing.T) {
+	s := listen(t, Options{OpenReads: true, ConfigFile: users(t), BearerTokensFile: write(t, "tokens", "s3cret-token\n")})
+	var got string
+	h := s.Protect(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = User(r.Context()) }))
+	ask := func(method string, credential func(*http.Request)) string {
+		got = "nobody was let in"
+		r := httptest.NewRequestWithContext(t.Context(), method, "/", http.NoBody)
+		credential(r)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		return got
+	}
+	require.Equal(t, "ann", ask("POST", func(r *http.Request) { r.SetBasicAuth("ann", "secret") }))
+	token := ask("POST", func(r *http.Request) { r.Header.Set("Authorization", "Bearer s3cret-token") })
+	require.Regexp(t, `^token [0-9a-f]{8}$`, token)
+	require.Empty(t, ask("GET", func(r *http.Request) { r.SetBasicAuth("ann", "not checked") }), "an open read has no user")
+	require.Equal(t, "nobody was let in", ask("POST", func(r *http.Request) { r.SetBasicAuth("ann", "wrong") }))
+}

@@ -17,7 +17,9 @@ import (
 
 // Limits of every server. They are far above what people and Prometheus need.
 const (
-	maxBody        = 1 << 20
+	// maxBody leaves room for the largest notification of an Alertmanager; a
+	// handler that expects less bounds its bodies itself.
+	maxBody        = 8 << 20
 	maxHeader      = 64 << 10
 	maxConnections = 512
 
@@ -151,7 +153,8 @@ func (s *Server) Protect(h http.Handler) http.Handler {
 		problem(w, http.StatusForbidden, "a page of another origin may not change anything here")
 	}))
 	checked := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status, detail := s.refuse(r); status != 0 {
+		user, status, detail := s.refuse(r)
+		if status != 0 {
 			if status == http.StatusUnauthorized {
 				w.Header().Set("WWW-Authenticate", `Basic realm="zeta-scaler", charset="UTF-8"`)
 			}
@@ -159,7 +162,7 @@ func (s *Server) Protect(h http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, r.WithContext(withUser(r.Context(), user)))
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, began := &recorder{ResponseWriter: w}, time.Now()
@@ -204,28 +207,29 @@ func (s *Server) log(r *http.Request, rec *recorder, began time.Time) {
 		"status", cmp.Or(rec.status, http.StatusOK), "duration", time.Since(began), "remote", r.RemoteAddr)
 }
 
-// refuse decides whether a request may pass; a status of 0 lets it.
-func (s *Server) refuse(r *http.Request) (status int, detail string) {
+// refuse decides whether a request may pass; a status of 0 lets it. The user is
+// known where a credential was asked for.
+func (s *Server) refuse(r *http.Request) (user string, status int, detail string) {
 	changing := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 	switch {
 	case r.URL.Path == "/-/healthy" || r.URL.Path == "/-/ready":
-		return 0, "" // probes have no credential, and there is nothing to learn
+		return "", 0, "" // probes have no credential, and there is nothing to learn
 	case !changing && s.o.OpenReads:
-		return 0, ""
+		return "", 0, ""
 	case s.o.EnableLifecycle && r.URL.Path == reloadPath:
-		return 0, ""
+		return "", 0, ""
 	case !s.auth.possible():
-		return http.StatusForbidden, "this call needs a credential, and none is configured: give basic_auth_users in web.config_file, or web.bearer_tokens_file"
+		return "", http.StatusForbidden, "this call needs a credential, and none is configured: give basic_auth_users in web.config_file, or web.bearer_tokens_file"
 	}
-	ok, err := s.auth.knows(r)
+	user, ok, err := s.auth.knows(r)
 	switch {
 	case err != nil:
 		s.o.Logger.Error("credentials cannot be checked", "err", err)
-		return http.StatusInternalServerError, "credentials cannot be checked; the log says why"
+		return "", http.StatusInternalServerError, "credentials cannot be checked; the log says why"
 	case !ok:
-		return http.StatusUnauthorized, "a valid credential is needed: basic or bearer"
+		return "", http.StatusUnauthorized, "a valid credential is needed: basic or bearer"
 	}
-	return 0, ""
+	return user, 0, ""
 }
 
 // recover turns a panic of a handler into a 500 and a line in the log. An

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+)
+
+const (
+	// maxBody caps request bodies, maxNotification those of an Alertmanager.
+	maxBody         = "1M"
+	maxNotification = "8M"
+	// alertmanagerPath is where an Alertmanager calls.
+	alertmanagerPath = "/webhook/alertmanager"
+	// maxReason caps the words of an operator, in characters.
+	maxReason = 500
+)
+
+// limitBody caps the bodies of all requests.
+func limitBody() echo.MiddlewareFunc {
+	usual, large := middleware.BodyLimit(maxBody), middleware.BodyLimit(maxNotification)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		usual, large := usual(next), large(next)
+		return func(c echo.Context) error {
+			if c.Path() == alertmanagerPath {
+				return large(c)
+			}
+			return usual(c)
+		}
+	}
+}
+
+// decodeBody reads exactly one JSON object and refuses fields that it does not
+// know.
+func decodeBody(c echo.Context, into any, optional bool) error {
+	raw, err := io.ReadAll(c.Request().Body)
+	if err != nil {
+		if h, ok := errors.AsType[*echo.HTTPError](err); ok {
+			return h
+		}
+		return refuse(http.StatusBadRequest, "the body cannot be read")
+	}
+	if len(raw) == 0 && optional {
+		return nil
+	}
+	mediaType, _, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
+	if err != nil || mediaType != echo.MIMEApplicationJSON {
+		return refuse(http.StatusUnsupportedMediaType, "the body has to be JSON, sent with Content-Type: application/json")
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return refuse(http.StatusBadRequest, "invalid body: "+jsonError(err))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return refuse(http.StatusBadRequest, "invalid body: there is something behind the JSON object")
+	}
+	return nil
+}
+
+// jsonError says what is wrong in words that are not those of a program.
+func jsonError(err error) string {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		text := fmt.Sprintf("%s where %s is expected", t.Value, expected(t.Type))
+		if t.Field != "" {
+			text = fmt.Sprintf("%q is %s", shown(t.Field), text)
+		}
+		return text
+	}
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("not JSON at byte %d", s.Offset)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		if plain, err := strconv.Unquote(name); err == nil {
+			name = plain
+		}
+		return fmt.Sprintf("unknown field %q", shown(name))
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the JSON object ends too early"
+	}
+	return shown(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func expected(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "an object"
+	}
+}
+
+// checkReason refuses words that would break a log line or a page.
+func checkReason(reason string, required bool) error {
+	switch {
+	case required && strings.TrimSpace(reason) == "":
+		return refuse(http.StatusBadRequest, `invalid body: "reason" is missing: say why`)
+	case !utf8.ValidString(reason):
+		return refuse(http.StatusBadRequest, `invalid body: "reason" is not UTF-8`)
+	case utf8.RuneCountInString(reason) > maxReason:
+		return refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "reason" has more than %d characters`, maxReason))
+	case strings.ContainsFunc(reason, unprintable):
+		return refuse(http.StatusBadRequest, `invalid body: "reason" has control characters`)
+	}
+	return nil
+}
+
+// unprintable are control characters and those that turn the direction of text.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
+}

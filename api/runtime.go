@@ -1,0 +1,295 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+const (
+	// maxChanges is how many scopes one request may change, maxWorkers the
+	// greatest bound that it may set.
+	maxChanges = 1000
+	maxWorkers = 1_000_000
+)
+
+// Place says where a value of the configuration comes from.
+type Place struct {
+	Origin Origin
+	// Source is the place in it, such as file:line:column; may be empty.
+	Source string
+}
+
+// Configured is what the configuration says of one scope, before anything that
+// was set at run time.
+type Configured struct {
+	// Listed is true for a scope that the configuration names; only such a one
+	// can be more than advisory.
+	Listed bool
+	Bounds scaling.Bounds
+	Mode   scaling.Mode
+	// MinFrom, MaxFrom and ModeFrom say where they come from.
+	MinFrom, MaxFrom, ModeFrom Place
+}
+
+// GetConfig serves the effective configuration.
+func (s *server) GetConfig(c echo.Context, params GetConfigParams) error {
+	if s.Store == nil || s.Settings == nil {
+		return errNoStore()
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
+	defer cancel()
+	if params.Scope != "" {
+		if err := s.exists(params.Scope); err != nil {
+			return err
+		}
+		return s.replyConfig(ctx, c, []string{params.Scope}, []Setting{})
+	}
+	var keys []string
+	for _, ev := range s.Board.Evaluations() {
+		keys = append(keys, ev.Scope.Key)
+	}
+	return s.replyConfig(ctx, c, keys, listed(s.Settings()))
+}
+
+func (s *server) replyConfig(ctx context.Context, c echo.Context, keys []string, settings []Setting) error {
+	controls, err := s.controls(ctx)
+	if err != nil {
+		return s.storeFailure(err)
+	}
+	tag, err := s.etag(controls)
+	if err != nil {
+		return err
+	}
+	byKey := make(map[string]state.ControlRecord, len(controls))
+	for _, v := range controls {
+		byKey[v.key] = v.record
+	}
+	reply := EffectiveConfig{
+		Settings: settings, Service: controlOf(byKey[state.GlobalKey]), Scopes: make([]ScopeConfig, len(keys)),
+	}
+	for i, key := range keys {
+		reply.Scopes[i] = scopeConfigOf(key, s.configured(key), byKey[key])
+	}
+	c.Response().Header().Set("ETag", tag)
+	return c.JSON(http.StatusOK, reply)
+}
+
+// etag stands for the static configuration and for all that was set at run
+// time.
+func (s *server) etag(controls []storedControl) (string, error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	if err := enc.Encode(s.Settings()); err != nil {
+		return "", fmt.Errorf("hashing the configuration: %w", err)
+	}
+	for _, v := range controls {
+		if err := errors.Join(enc.Encode(v.key), enc.Encode(v.record)); err != nil {
+			return "", fmt.Errorf("hashing what was set at run time: %w", err)
+		}
+	}
+	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`, nil
+}
+
+// scopeConfigOf lays the run-time overrides over the configuration.
+func scopeConfigOf(key string, conf Configured, r state.ControlRecord) ScopeConfig {
+	runtime := Place{Origin: FromRuntime}
+	b, mode := overlaid(conf, r)
+	out := ScopeConfig{
+		Scope: key, Listed: conf.Listed, Control: controlOf(r),
+		MinWorkers: SourcedCount{Value: &b.Min, Origin: conf.MinFrom.Origin, Source: conf.MinFrom.Source},
+		MaxWorkers: SourcedCount{Origin: conf.MaxFrom.Origin, Source: conf.MaxFrom.Source},
+		Mode:       SourcedMode{Value: mode, Origin: conf.ModeFrom.Origin, Source: conf.ModeFrom.Source},
+	}
+	if b.Max != scaling.Unbounded {
+		out.MaxWorkers.Value = &b.Max
+	}
+	if r.MinWorkers != nil {
+		out.MinWorkers.Origin, out.MinWorkers.Source = runtime.Origin, runtime.Source
+	}
+	if r.MaxWorkers != nil {
+		out.MaxWorkers.Origin, out.MaxWorkers.Source = runtime.Origin, runtime.Source
+	}
+	if r.Mode != nil {
+		out.Mode.Origin, out.Mode.Source = runtime.Origin, runtime.Source
+	}
+	return out
+}
+
+// overlaid are bounds and mode that count.
+func overlaid(conf Configured, r state.ControlRecord) (scaling.Bounds, scaling.Mode) {
+	b, mode := conf.Bounds, conf.Mode
+	if r.MinWorkers != nil {
+		b.Min = *r.MinWorkers
+	}
+	if r.MaxWorkers != nil {
+		b.Max = *r.MaxWorkers
+	}
+	if r.Mode != nil {
+		mode = *r.Mode
+	}
+	return b, mode
+}
+
+// PutConfig changes overrides, all of them or none.
+func (s *server) PutConfig(c echo.Context, params PutConfigParams) error {
+	if s.Store == nil || s.Settings == nil {
+		return errNoStore()
+	}
+	var req struct {
+		Scopes []ScopeChange `json:"scopes"`
+	}
+	if err := decodeBody(c, &req, false); err != nil {
+		return err
+	}
+	keys, err := s.changedScopes(req.Scopes)
+	if err != nil {
+		return err
+	}
+	if params.IfMatch == "" {
+		return refuse(http.StatusPreconditionRequired, "give the ETag of GET /autoscaler/config as If-Match, so that no change of somebody else is lost")
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
+	defer cancel()
+	controls, err := s.controls(ctx)
+	if err != nil {
+		return s.storeFailure(err)
+	}
+	tag, err := s.etag(controls)
+	if err != nil {
+		return err
+	}
+	if !sameTag(params.IfMatch, tag) {
+		return errOvertaken()
+	}
+	writes, err := s.plan(ctx, req.Scopes, controls)
+	if err != nil {
+		return err
+	}
+	switch _, err := s.write(ctx, c, auditConfig, writes); {
+	case errors.Is(err, state.ErrConflict):
+		return errOvertaken()
+	case err != nil:
+		return s.storeFailure(err)
+	}
+	return s.replyConfig(ctx, c, keys, []Setting{})
+}
+
+func errOvertaken() error {
+	return refuse(http.StatusPreconditionFailed, "the configuration was changed meanwhile: read it again and decide anew")
+}
+
+// sameTag is the strong comparison of RFC 9110.
+func sameTag(header, tag string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		if p := strings.TrimSpace(part); p == tag || p == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// changedScopes checks which scopes a request names.
+func (s *server) changedScopes(changes []ScopeChange) ([]string, error) {
+	if len(changes) < 1 || len(changes) > maxChanges {
+		return nil, refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "scopes" has %d entries, expected 1 to %d`, len(changes), maxChanges))
+	}
+	keys := make([]string, len(changes))
+	for i, ch := range changes {
+		if ch.Scope == "" || len(ch.Scope) > maxKey {
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "scopes[%d].scope" has %d bytes, expected 1 to %d`, i, len(ch.Scope), maxKey))
+		}
+		if slices.Contains(keys[:i], ch.Scope) {
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("invalid body: scope %q is named twice", shown(ch.Scope)))
+		}
+		if err := s.exists(ch.Scope); err != nil {
+			return nil, err
+		}
+		keys[i] = ch.Scope
+	}
+	return keys, nil
+}
+
+// plan lays the changes over what is set and checks the outcome as a whole:
+// every reason against it is told at once.
+func (s *server) plan(ctx context.Context, changes []ScopeChange, controls []storedControl) ([]controlWrite, error) {
+	writes := make([]controlWrite, len(changes))
+	var invalid []InvalidParameter
+	for i, ch := range changes {
+		w := controlWrite{key: ch.Scope}
+		for _, v := range controls {
+			if v.key == ch.Scope {
+				w.version, w.before, w.after = v.version, v.record, v.record
+			}
+		}
+		apply(&w.after, &ch)
+		s.sign(ctx, &w.after)
+		writes[i] = w
+		for _, why := range s.objections(ch.Scope, w.after) {
+			invalid = append(invalid, InvalidParameter{
+				Parameter: fmt.Sprintf("scopes[%d]", i), Detail: fmt.Sprintf("scope %q: %s", shown(ch.Scope), why),
+			})
+		}
+	}
+	if len(invalid) == 0 {
+		return writes, nil
+	}
+	words := make([]string, len(invalid))
+	for i, p := range invalid {
+		words[i] = p.Detail
+	}
+	p := problem(http.StatusUnprocessableEntity, "nothing was changed: "+strings.Join(words, "; "))
+	p.Errors = invalid
+	return nil, &failure{Problem: p}
+}
+
+func apply(r *state.ControlRecord, ch *ScopeChange) {
+	if ch.MinWorkers.Set {
+		r.MinWorkers = ch.MinWorkers.Value
+	}
+	if ch.MaxWorkers.Set {
+		r.MaxWorkers = ch.MaxWorkers.Value
+	}
+	if ch.Mode.Set {
+		r.Mode = ch.Mode.Value
+	}
+}
+
+// objections are the reasons why a scope cannot run with these overrides.
+func (s *server) objections(key string, r state.ControlRecord) []string {
+	conf := s.configured(key)
+	b, mode := overlaid(conf, r)
+	var out []string
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	add(b.Min < 0, "minWorkers is %d, expected 0 or more", b.Min)
+	add(b.Max < 1, "maxWorkers is %d, expected 1 or more", b.Max)
+	add(b.Min > b.Max, "minWorkers %d is greater than maxWorkers %d", b.Min, b.Max)
+	add(r.MinWorkers != nil && b.Min > maxWorkers, "minWorkers is %d, expected at most %d", b.Min, maxWorkers)
+	add(r.MaxWorkers != nil && b.Max > maxWorkers, "maxWorkers is %d, expected at most %d", b.Max, maxWorkers)
+	known := slices.Contains([]scaling.Mode{scaling.Advisory, scaling.Webhook, scaling.Direct}, mode)
+	add(!known, "mode is %q, expected advisory, webhook or direct", shown(string(mode)))
+	acts := known && mode != scaling.Advisory
+	add(acts && !conf.Listed, "mode %s is only for a scope that the configuration lists by name", mode)
+	add(acts && b.Max == scaling.Unbounded, "mode %s needs maxWorkers", mode)
+	if len(out) == 0 && s.CheckRuntime != nil {
+		if err := s.CheckRuntime(key, b); err != nil {
+			add(true, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
+	return out
+}
