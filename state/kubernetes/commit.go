@@ -1,0 +1,223 @@
+package kubernetes
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+// delta is what one commit changes in one page.
+type delta struct {
+	Key     string       `json:"key"`
+	Puts    []put        `json:"puts,omitempty"`
+	Removes []state.Kind `json:"removes,omitempty"`
+	History []line       `json:"history,omitempty"`
+}
+
+// put is a new value; its version is the number of the commit.
+type put struct {
+	Kind  state.Kind `json:"kind"`
+	Value string     `json:"value"`
+}
+
+// Limits of a commit, in bytes.
+const (
+	// maxInline is what the root may hold: every reader reads the root.
+	maxInline = 64 << 10
+	// partOf is how much JSON goes into a part; compressed it is a tenth.
+	partOf = 900 << 10
+	// maxData is what Kubernetes allows in one ConfigMap, with room for the index.
+	maxData = 1<<20 - 48<<10
+)
+
+// encodeDeltas returns one compressed text that fits into the root, or several
+// that are parts.
+func encodeDeltas(deltas []*delta) (inline []byte, parts [][]byte, err error) {
+	var all [][]byte
+	var chunk []byte
+	flush := func() error {
+		b, err := compress(chunk)
+		if err != nil {
+			return err
+		}
+		if len(b) > maxData {
+			return fmt.Errorf("%w: a change of %d bytes does not fit into a ConfigMap", state.ErrInvalid, len(b))
+		}
+		all, chunk = append(all, b), nil
+		return nil
+	}
+	for _, d := range deltas {
+		b, err := json.Marshal(d)
+		if err != nil {
+			return nil, nil, fmt.Errorf("encoding the change of %q: %w", d.Key, err)
+		}
+		if len(chunk) > 0 && len(chunk)+len(b) > partOf {
+			if err := flush(); err != nil {
+				return nil, nil, err
+			}
+		}
+		chunk = append(append(chunk, b...), '\n')
+	}
+	if len(chunk) > 0 {
+		if err := flush(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(all) == 1 && len(all[0]) <= maxInline {
+		return all[0], nil, nil
+	}
+	return nil, all, nil
+}
+
+// decodeDeltas is the inverse of encodeDeltas, by name of the page.
+func decodeDeltas(n names, encoded [][]byte) (map[string]*delta, error) {
+	var out map[string]*delta
+	for _, b := range encoded {
+		text, err := decompress(b)
+		if err != nil {
+			return nil, err
+		}
+		for l := range bytes.Lines(text) {
+			var d delta
+			if err := json.Unmarshal(l, &d); err != nil {
+				return nil, err
+			}
+			if out == nil {
+				out = map[string]*delta{}
+			}
+			out[n.page(d.Key)] = &d
+		}
+	}
+	return out, nil
+}
+
+// plan is a batch that passed all checks against one root.
+type plan struct {
+	id       string
+	from, to *root
+	versions []uint64
+	parts    []*corev1.ConfigMap
+}
+
+// draft builds a plan.
+type draft struct {
+	names  names
+	from   *root
+	pages  map[string]*page
+	deltas map[string]*delta
+	order  []*delta
+	plan   *plan
+}
+
+// newPlan checks the batch against the root and the pages that it names and
+// works out what to write. It writes nothing.
+func newPlan(n names, from *root, pages map[string]*page, b state.Batch, historyBytes int) (*plan, error) {
+	id := newID()
+	d := &draft{
+		names: n, from: from, pages: pages, deltas: map[string]*delta{},
+		plan: &plan{id: id, from: from, to: from.next(id)},
+	}
+	if err := d.puts(b.Puts); err != nil {
+		return nil, err
+	}
+	d.removes(b.Removes)
+	d.history(b.History)
+	to := d.plan.to
+	if n := to.page.size(); n > maxData-maxInline {
+		return nil, fmt.Errorf("%w: the records of no scope have %d bytes together", state.ErrInvalid, n)
+	}
+	for _, change := range d.order {
+		p, err := pages[change.Key].with(change, to.page.seq, historyBytes)
+		if err != nil {
+			return nil, err
+		}
+		if n := p.size(); n > maxData {
+			return nil, fmt.Errorf("%w: scope %q would have %d bytes of state, more than a ConfigMap holds",
+				state.ErrInvalid, change.Key, n)
+		}
+	}
+	return d.plan, d.encode()
+}
+
+func (d *draft) delta(key string) *delta {
+	if have := d.deltas[key]; have != nil {
+		return have
+	}
+	change := &delta{Key: key}
+	d.deltas[key], d.order = change, append(d.order, change)
+	return change
+}
+
+func (d *draft) puts(puts []state.Put) error {
+	to := d.plan.to
+	for _, p := range puts {
+		r := ref{p.Kind, p.Key}
+		records := d.from.page.records
+		if !inRoot(p.Kind) {
+			records = d.pages[p.Key].records
+		}
+		if have := records[r].version; have != p.Version {
+			return fmt.Errorf("%s record %q has version %d, expected %d: %w", p.Kind, p.Key, have, p.Version, state.ErrConflict)
+		}
+		if inRoot(p.Kind) {
+			to.page.records[r] = record{to.page.seq, string(p.Value)}
+		} else {
+			change := d.delta(p.Key)
+			change.Puts = append(change.Puts, put{p.Kind, string(p.Value)})
+		}
+		d.plan.versions = append(d.plan.versions, to.page.seq)
+	}
+	return nil
+}
+
+func (d *draft) removes(removes []state.Remove) {
+	for _, r := range removes {
+		switch {
+		case inRoot(r.Kind):
+			delete(d.plan.to.page.records, ref{r.Kind, r.Key})
+		case d.pages[r.Key].records[ref{r.Kind, r.Key}].version != 0:
+			change := d.delta(r.Key)
+			change.Removes = append(change.Removes, r.Kind)
+		}
+	}
+}
+
+func (d *draft) history(entries []state.Entry) {
+	for _, e := range entries {
+		d.plan.to.head.LastID++
+		change := d.delta(e.Scope)
+		change.History = append(change.History, line{
+			ID: d.plan.to.head.LastID, At: e.At.UnixMicro(), Action: e.Action, Kind: e.Kind, Value: e.Value,
+		})
+	}
+}
+
+// encode puts the deltas into the root or into parts.
+func (d *draft) encode() error {
+	inline, parts, err := encodeDeltas(d.order)
+	if err != nil {
+		return err
+	}
+	to := d.plan.to
+	to.inline = inline
+	for i, b := range parts {
+		name := d.names.part(to.page.seq, d.plan.id, i)
+		to.head.Parts = append(to.head.Parts, name)
+		cm := &corev1.ConfigMap{
+			ObjectMeta: d.names.meta(name, logPart), BinaryData: map[string][]byte{commitEntry: b},
+		}
+		cm.Annotations = map[string]string{seqAnnotation: fmt.Sprint(to.page.seq)}
+		d.plan.parts = append(d.plan.parts, cm)
+	}
+	for _, change := range d.order {
+		if to.commit == nil {
+			to.commit = make(map[string]*delta, len(d.order))
+		}
+		to.commit[d.names.page(change.Key)] = change
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var resource = schema.GroupResource{Resource: "configmaps"}
+
+// errLost is what a client sees of a request whose fate it does not learn.
+var errLost = errors.New("connection reset by peer")
+
+// server plays the ConfigMaps of an API server: resource versions,
+// preconditions and the size limit. The real one is used in e2e.
+type server struct {
+	mu       sync.Mutex
+	revision int
+	objects  map[string]*corev1.ConfigMap
+	writes   int
+	requests int
+	// fault decides about a request before it is executed; nil lets all pass.
+	fault func(verb, name string) fate
+}
+
+// fate is what becomes of a request.
+type fate int
+
+const (
+	pass fate = iota
+	// lost requests are not executed, unanswered ones are.
+	lost
+	unanswered
+)
+
+func newServer() *server { return &server{objects: map[string]*corev1.ConfigMap{}} }
+
+func (s *server) do(ctx context.Context, verb, name string, execute func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	f := pass
+	if s.fault != nil {
+		f = s.fault(verb, name)
+	}
+	if f == lost {
+		return errLost
+	}
+	if err := execute(); err != nil {
+		return err
+	}
+	if f == unanswered {
+		return errLost
+	}
+	return nil
+}
+
+func (s *server) store(cm *corev1.ConfigMap) error {
+	size := 0
+	for _, v := range cm.Data {
+		size += len(v)
+	}
+	for _, v := range cm.BinaryData {
+		size += len(v)
+	}
+	if size > 1<<20 {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, cm.Name, nil)
+	}
+	s.revision++
+	s.writes++
+	cm.ResourceVersion = strconv.Itoa(s.revision)
+	s.objects[cm.Name] = cm
+	return nil
+}
+
+func (s *server) Get(ctx context.Context, name string, _ metav1.GetOptions) (out *corev1.ConfigMap, err error) {
+	err = s.do(ctx, "get", name, func() error {
+		cm, ok := s.objects[name]
+		if !ok {
+			return apierrors.NewNotFound(resource, name)
+		}
+		out = cm.DeepCopy()
+		return nil
+	})
+	return out, err
+}
+
+func (s *server) List(ctx context.Context, o metav1.ListOptions) (out *corev1.ConfigMapList, err error) {
+	selector, err := labels.Parse(o.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	err = s.do(ctx, "list", "", func() error {
+		out = &corev1.ConfigMapList{}
+		for _, name := range slices.Sorted(maps.Keys(s.objects)) {
+			if cm := s.objects[name]; selector.Matches(labels.Set(cm.Labels)) {
+				out.Items = append(out.Items, *cm.DeepCopy())
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *server) Create(ctx context.Context, cm *corev1.ConfigMap, _ metav1.CreateOptions) (out *corev1.ConfigMap, err error) {
+	err = s.do(ctx, "create", cm.Name, func() error {
+		if s.objects[cm.Name] != nil {
+			return apierrors.NewAlreadyExists(resource, cm.Name)
+		}
+		out = cm.DeepCopy()
+		out.UID = types.UID("uid-" + strconv.Itoa(s.revision))
+		return s.store(out)
+	})
+	return out.DeepCopy(), err
+}
+
+func (s *server) Update(ctx context.Context, cm *corev1.ConfigMap, _ metav1.UpdateOptions) (out *corev1.ConfigMap, err error) {
+	err = s.do(ctx, "update", cm.Name, func() error {
+		have := s.objects[cm.Name]
+		switch {
+		case have == nil:
+			return apierrors.NewNotFound(resource, cm.Name)
+		case cm.ResourceVersion == "":
+			return apierrors.NewBadRequest("the store never updates without a resource version")
+		case cm.ResourceVersion != have.ResourceVersion || cm.UID != have.UID:
+			return apierrors.NewConflict(resource, cm.Name, errors.New("the object has been modified"))
+		}
+		out = cm.DeepCopy()
+		return s.store(out)
+	})
+	return out.DeepCopy(), err
+}
+
+func (s *server) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
+	return s.do(ctx, "delete", name, func() error {
+		have := s.objects[name]
+		if have == nil {
+			return apierrors.NewNotFound(resource, name)
+		}
+		if p := o.Preconditions; p != nil && (*p.UID != have.UID || *p.ResourceVersion != have.ResourceVersion) {
+			return apierrors.NewConflict(resource, name, errors.New("precondition failed"))
+		}
+		delete(s.objects, name)
+		s.revision++
+		s.writes++
+		return nil
+	})
+}

@@ -1,0 +1,211 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// root is the content of the root ConfigMap.
+type root struct {
+	// page has the records of no scope; its seq is that of the last commit.
+	page page
+	head head
+	// commit is what the last commit changes in pages, by name. Nil: nothing, or
+	// it is known to be in all of them already.
+	commit map[string]*delta
+	// inline is the encoded commit, nil if it is in parts.
+	inline []byte
+}
+
+// head is the data entry "head".
+type head struct {
+	// LastID is the last history ID.
+	LastID int64 `json:"lastId"`
+	// Recent are the IDs of the last commits, newest last: whoever got no reply
+	// finds out here whether its commit was made.
+	Recent []string `json:"recent,omitempty"`
+	// Fence names the last commit that was given up. Writing it changes the
+	// resource version, so that a request of that commit that is still under way
+	// is refused.
+	Fence string `json:"fence,omitempty"`
+	// Parts are the ConfigMaps that hold the commit, if it is too large for this one.
+	Parts []string `json:"parts,omitempty"`
+}
+
+const (
+	headEntry   = "head"
+	commitEntry = "commit"
+	// maxRecent is far more than there are writers.
+	maxRecent = 64
+)
+
+func (r *root) revision() string { return r.page.meta.ResourceVersion }
+
+// next is the root of the following commit, without content yet.
+func (r *root) next(id string) *root {
+	n := &root{page: r.page, head: r.head}
+	n.page.seq++
+	n.page.records = maps.Clone(r.page.records)
+	n.head.Parts = nil
+	n.head.Recent = append(slices.Clone(r.head.Recent), id)
+	n.head.Recent = n.head.Recent[max(0, len(n.head.Recent)-maxRecent):]
+	return n
+}
+
+func (r *root) encode() (*corev1.ConfigMap, error) {
+	cm, err := r.page.encode()
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(r.head)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the head of ConfigMap %s: %w", cm.Name, err)
+	}
+	cm.Data[headEntry] = string(b)
+	if r.inline != nil {
+		cm.BinaryData[commitEntry] = r.inline
+	}
+	return cm, nil
+}
+
+// decodeRoot reads all but the parts of the commit.
+func decodeRoot(cm *corev1.ConfigMap) (*root, error) {
+	p, err := decodePage(cm)
+	if err != nil {
+		return nil, err
+	}
+	r := &root{page: p, inline: cm.BinaryData[commitEntry]}
+	if err := json.Unmarshal([]byte(cm.Data[headEntry]), &r.head); err != nil {
+		return nil, fmt.Errorf("ConfigMap %s is damaged: reading its head: %w", cm.Name, err)
+	}
+	return r, nil
+}
+
+// decodeCommit decodes the commit from the root or from its parts.
+func (r *root) decodeCommit(n names, parts []*corev1.ConfigMap) error {
+	encoded := [][]byte{}
+	if r.inline != nil {
+		encoded = append(encoded, r.inline)
+	}
+	for _, cm := range parts {
+		encoded = append(encoded, cm.BinaryData[commitEntry])
+	}
+	var err error
+	r.commit, err = decodeDeltas(n, encoded)
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s is damaged: reading commit %d: %w", r.page.meta.Name, r.page.seq, err)
+	}
+	return nil
+}
+
+// ensureRoot creates the root. Where it is gone but scopes are there it
+// refuses: the epoch would begin at 1 again and fence nobody.
+func (s *Store) ensureRoot(ctx context.Context) error {
+	_, err := s.readRoot(ctx)
+	if !errors.Is(err, errNoRoot) {
+		return err
+	}
+	short, cancel := s.within(ctx)
+	defer cancel()
+	list, err := s.client.List(short, metav1.ListOptions{LabelSelector: s.names.selector(), Limit: 2})
+	if err != nil {
+		return s.explain("listing", s.names.root, err)
+	}
+	for _, cm := range list.Items {
+		if cm.Labels[partLabel] != rootPart {
+			return orphaned(s.names)
+		}
+	}
+	r := &root{page: page{meta: s.names.meta(s.names.root, rootPart)}}
+	cm, err := r.encode()
+	if err != nil {
+		return err
+	}
+	_, err = s.client.Create(short, cm, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return s.explain("creating", s.names.root, err)
+	}
+	return nil
+}
+
+// errNoRoot says that the root is not there.
+var errNoRoot = errors.New("the root of the state is missing")
+
+func orphaned(n names) error {
+	return fmt.Errorf("ConfigMap %s/%s: %w although scopes have theirs: restore it, or, to start empty, stop all "+
+		"replicas and delete all ConfigMaps with the labels %s", n.namespace, n.root, errNoRoot, n.selector())
+}
+
+// readRoot asks the API server for the root. What the cache knows about the
+// same revision is used again.
+func (s *Store) readRoot(ctx context.Context) (*root, error) {
+	if err := s.settleDoubt(ctx); err != nil {
+		return nil, err
+	}
+	r, err := s.getRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if known := s.cache.root(r.revision()); known != nil {
+		return known, nil
+	}
+	parts, err := s.readParts(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.decodeCommit(s.names, parts); err != nil {
+		return nil, err
+	}
+	s.cache.reset(r)
+	return r, nil
+}
+
+// getRoot reads the root without its commit.
+func (s *Store) getRoot(ctx context.Context) (*root, error) {
+	cm, err := s.getConfigMap(ctx, s.names.root)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("ConfigMap %s/%s: %w: was it deleted? a restart says what to do",
+			s.names.namespace, s.names.root, errNoRoot)
+	}
+	if err != nil {
+		return nil, s.explain("reading", s.names.root, err)
+	}
+	return decodeRoot(cm)
+}
+
+// readParts reads the parts of the commit. Parts are deleted only when the
+// commit is in all pages: if one is missing there is nothing left to do.
+func (s *Store) readParts(ctx context.Context, r *root) ([]*corev1.ConfigMap, error) {
+	parts := make([]*corev1.ConfigMap, len(r.head.Parts))
+	for i, name := range r.head.Parts {
+		cm, err := s.getConfigMap(ctx, name)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, s.explain("reading", name, err)
+		}
+		parts[i] = cm
+	}
+	return parts, nil
+}
+
+func (s *Store) getConfigMap(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	return s.client.Get(ctx, name, metav1.GetOptions{})
+}
+
+func (s *Store) update(ctx context.Context, cm *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	return s.client.Update(ctx, cm, metav1.UpdateOptions{FieldManager: managedBy})
+}
