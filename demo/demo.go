@@ -13,6 +13,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
@@ -41,7 +42,8 @@ type Options struct {
 	// Once plays the scenario to its end as fast as possible. Otherwise it is
 	// played again and again until the run is stopped.
 	Once bool
-	// Follow adds an operator who does what the recommendations say.
+	// Follow carries the recommendations out: a SCALE_OUT by way of alert,
+	// webhook and executor, and an operator stops workers that are too many.
 	Follow bool
 	// Seed is the cluster's chance; default 1.
 	Seed uint64
@@ -132,7 +134,9 @@ type Demo struct {
 	loop    *evaluator.Loop
 	printer *printer
 	config  evaluator.Config
-	failed  chan error
+	// chain carries recommendations out; nil without Follow.
+	chain  *chain
+	failed chan error
 }
 
 // Run plays a scenario: to its end with Once, otherwise until ctx ends.
@@ -168,7 +172,10 @@ func New(o Options) (*Demo, error) {
 	}
 	publishers := append([]evaluator.Publisher{d.printer}, o.Publishers...)
 	if o.Follow {
-		publishers = append(publishers, &operator{world: d.world, note: d.printer.note})
+		if d.chain, err = d.newChain(context.Background()); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+		publishers = append(publishers, d.chain)
 	}
 	d.loop = evaluator.NewLoop(evaluator.Options{
 		Source:      d.engine,
@@ -188,6 +195,9 @@ func New(o Options) (*Demo, error) {
 func (d *Demo) evaluatorConfig() (evaluator.Config, error) {
 	bounds := d.world.story.Bounds
 	scope := evaluator.ScopeConfig{RuleSet: d.o.RuleSet.Name, Bounds: &bounds, Match: map[string]string{}}
+	if d.o.Follow {
+		scope.Mode = scaling.Webhook
+	}
 	for _, l := range d.o.RuleSet.ScopeBy {
 		if l != "cluster" {
 			return evaluator.Config{}, fmt.Errorf("rule set %s has scope_by %s, the demo's metrics have cluster only", d.o.RuleSet.Name, l)
@@ -254,7 +264,11 @@ func (d *Demo) fail(err error) {
 
 // Close frees the TSDB.
 func (d *Demo) Close() error {
-	return errors.Join(d.engine.Close(), d.world.close())
+	var err error
+	if d.chain != nil {
+		err = d.chain.close()
+	}
+	return errors.Join(err, d.engine.Close(), d.world.close())
 }
 
 // Source answers PromQL over everything that was scraped.

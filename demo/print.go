@@ -67,6 +67,23 @@ func (p *printer) note(at time.Time, text string) {
 	}
 }
 
+// action prints a step of an action.
+func (p *printer) action(e scaling.Event) {
+	x := e.Execution
+	if p.output != Text || x == nil {
+		return
+	}
+	if n := len(x.Transitions); e.Kind != scaling.EventIneffectiveScaling && n > 0 {
+		why := x.Transitions[n-1].Reason
+		if why == "" {
+			why = "accepted from the webhook"
+		}
+		p.write(fmt.Sprintf("%s  ▸ %-16s → %-5d %s\n", p.clock(e.At), x.State, x.Target, why))
+		return
+	}
+	p.write(fmt.Sprintf("%s  ▸ %s\n", p.clock(e.At), e.Message))
+}
+
 // clock is the time since the start of the demo.
 func (p *printer) clock(at time.Time) string {
 	d := at.Sub(p.start)
