@@ -19,7 +19,7 @@ const docsFile = "../docs/api.md"
 // example is a command of the docs with the excerpt that follows it.
 type example struct {
 	command, method, target string
-	language, excerpt       string
+	body, language, excerpt string
 }
 
 func examples(t *testing.T) (found []example, prose string) {
@@ -28,11 +28,16 @@ func examples(t *testing.T) (found []example, prose string) {
 	require.NoError(t, err)
 	pattern := regexp.MustCompile("(?s)```console\n\\$ (curl [^\n]+)\n```\n\n```(json|text)\n(.*?)```")
 	address := regexp.MustCompile(`'http://127\.0\.0\.1:9880([^']*)'`)
+	method := regexp.MustCompile(`-X (POST|PUT)`)
+	body := regexp.MustCompile(`--json '([^']*)'`)
 	encoded := regexp.MustCompile(`-G --data-urlencode '(\w+)=([^']*)'`)
 	for _, m := range pattern.FindAllStringSubmatch(string(raw), -1) {
 		e := example{command: m[1], method: http.MethodGet, language: m[2], excerpt: m[3]}
-		if strings.Contains(e.command, "-X POST") {
-			e.method = http.MethodPost
+		if m := method.FindStringSubmatch(e.command); m != nil {
+			e.method = m[1]
+		}
+		if b := body.FindStringSubmatch(e.command); b != nil {
+			e.body = b[1]
 		}
 		a := address.FindStringSubmatch(e.command)
 		require.Len(t, a, 2, e.command)
@@ -63,11 +68,12 @@ func TestDocsShowEveryPath(t *testing.T) {
 }
 
 func TestDocsExcerptsAreReal(t *testing.T) {
-	h := handler(t, options(t))
 	found, _ := examples(t)
 	for _, e := range found {
 		t.Run(e.command, func(t *testing.T) {
-			body := call(h, e.method, e.target).Body.String()
+			o := options(t)
+			o.Stopping = closed()
+			body := send(t, handler(t, o), e.method, e.target, e.body, "If-Match", "*").Body.String()
 			if e.language == "text" {
 				require.Contains(t, body, e.excerpt)
 				return

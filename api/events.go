@@ -155,4 +155,3 @@ func (w *stream) write(text string) error {
 	}
 	return nil
 }
-

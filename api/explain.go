@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -54,8 +55,8 @@ func (s *server) recorded(ctx context.Context, params GetExplainParams) (state.E
 			return state.Entry{}, refuse(http.StatusBadRequest, "invalid query: give id or at, not both")
 		}
 		var err error
-		if id, err = strconv.ParseInt(params.Id, 10, 64); err != nil || id < 1 || id+1 < 1 {
-			return state.Entry{}, refuse(http.StatusBadRequest, "invalid query: "+checkCursor(params.Id).Error())
+		if id, err = strconv.ParseInt(params.Id, 10, 64); err != nil || id == math.MaxInt64 {
+			return state.Entry{}, refuse(http.StatusNotFound, "there is no recorded decision "+shown(params.Id))
 		}
 		f.Before, want = id+1, "recorded decision "+params.Id
 	}
