@@ -6,259 +6,23 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/actuators/actuatortest"
 	kubeactuator "github.com/zeta-scaler/zeta-scaler/actuators/kubernetes"
 	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
 	"github.com/zeta-scaler/zeta-scaler/e2e/kube"
 	kubeevents "github.com/zeta-scaler/zeta-scaler/events/kubernetes"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
-
-const (
-	// podsWithin is how long controllers, scheduler and pods may take on a busy
-	// machine; idle it takes less than a second.
-	podsWithin = time.Minute
-	workerName = "worker"
-)
-
-// The rights of docs/actuators-kubernetes.md.
-var (
-	mayScale = rbacv1.PolicyRule{
-		APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "deployments"},
-		ResourceNames: []string{workerName}, Verbs: []string{"get", "patch"},
-	}
-	mayLook = []rbacv1.PolicyRule{
-		{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: []string{"list"}},
-		{APIGroups: []string{"keda.sh"}, Resources: []string{"scaledobjects"}, Verbs: []string{"list"}},
-	}
-	mayTell = rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}}
-)
-
-// site is a workload "worker" in a namespace of its own, and a service account
-// that may scale it.
-type site struct {
-	*kube.Cluster
-	namespace, kind string
-	// account is the user name of the service account.
-	account string
-}
-
-// newSite starts the workload with two ready pods.
-func newSite(t *testing.T, c *kube.Cluster, kind string, rules ...rbacv1.PolicyRule) *site {
-	t.Helper()
-	s := &site{Cluster: c, namespace: c.Namespace(t, strings.ToLower(kind)), kind: kind}
-	s.account = "system:serviceaccount:" + s.namespace + ":zeta-scaler"
-	if rules == nil {
-		rules = append([]rbacv1.PolicyRule{mayScale, mayTell}, mayLook...)
-	}
-	_, err := c.Admin.RbacV1().Roles(s.namespace).Create(t.Context(),
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "zeta-scaler"}, Rules: rules}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = c.Admin.RbacV1().RoleBindings(s.namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "zeta-scaler"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "zeta-scaler"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.account}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	s.create(t)
-	seen := ""
-	harness.Wait(t, podsWithin, "2 pods of "+kind+" "+s.namespace+"/worker are ready and nobody writes any more", func(ctx context.Context) error {
-		if err := s.hasReady(ctx, 2); err != nil {
-			return err
-		}
-		last := seen
-		meta, _ := s.workload(t)
-		if seen = meta.ResourceVersion; seen != last {
-			return fmt.Errorf("the status has just changed")
-		}
-		return nil
-	})
-	return s
-}
-
-func (s *site) create(t *testing.T) {
-	t.Helper()
-	labels := map[string]string{"app": workerName}
-	meta := metav1.ObjectMeta{Name: workerName, Namespace: s.namespace}
-	selector := &metav1.LabelSelector{MatchLabels: labels}
-	replicas := int32(2)
-	pods := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "zeta", Image: "seatunnel"}}},
-	}
-	var err error
-	if s.kind == kubeactuator.StatefulSet {
-		_, err = s.Admin.AppsV1().StatefulSets(s.namespace).Create(t.Context(), &appsv1.StatefulSet{
-			ObjectMeta: meta,
-			Spec:       appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: pods, ServiceName: workerName},
-		}, metav1.CreateOptions{})
-	} else {
-		_, err = s.Admin.AppsV1().Deployments(s.namespace).Create(t.Context(), &appsv1.Deployment{
-			ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: pods},
-		}, metav1.CreateOptions{})
-	}
-	require.NoError(t, err)
-}
-
-func (s *site) hasReady(ctx context.Context, want int) error {
-	list, err := s.Admin.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	ready := 0
-	for _, p := range list.Items {
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-				ready++
-			}
-		}
-	}
-	if ready != want || len(list.Items) != want {
-		return fmt.Errorf("%d of %d pods are ready", ready, len(list.Items))
-	}
-	return nil
-}
-
-// workload returns metadata and spec.replicas of the workload.
-func (s *site) workload(t *testing.T) (metav1.ObjectMeta, int) {
-	t.Helper()
-	if s.kind == kubeactuator.StatefulSet {
-		w, err := s.Admin.AppsV1().StatefulSets(s.namespace).Get(t.Context(), workerName, metav1.GetOptions{})
-		require.NoError(t, err)
-		return w.ObjectMeta, int(*w.Spec.Replicas)
-	}
-	w, err := s.Admin.AppsV1().Deployments(s.namespace).Get(t.Context(), workerName, metav1.GetOptions{})
-	require.NoError(t, err)
-	return w.ObjectMeta, int(*w.Spec.Replicas)
-}
-
-func (s *site) replicas(t *testing.T) int {
-	t.Helper()
-	_, n := s.workload(t)
-	return n
-}
-
-// patch changes the workload as somebody else.
-func (s *site) patch(t *testing.T, manager, patch string) {
-	t.Helper()
-	var err error
-	options := metav1.PatchOptions{FieldManager: manager}
-	if s.kind == kubeactuator.StatefulSet {
-		_, err = s.Admin.AppsV1().StatefulSets(s.namespace).Patch(t.Context(), workerName, types.MergePatchType, []byte(patch), options)
-	} else {
-		_, err = s.Admin.AppsV1().Deployments(s.namespace).Patch(t.Context(), workerName, types.MergePatchType, []byte(patch), options)
-	}
-	require.NoError(t, err)
-}
-
-func (s *site) options(kubeconfig string) kubeactuator.Options {
-	return kubeactuator.Options{
-		Namespace: s.namespace, Kind: s.kind, Name: workerName, Kubeconfig: kubeconfig,
-		Timeout: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
-	}
-}
-
-func (s *site) actuator(t *testing.T) *kubeactuator.Actuator {
-	t.Helper()
-	a, err := kubeactuator.New(s.options(s.Kubeconfig(t, s.account)))
-	require.NoError(t, err)
-	return a
-}
-
-func (s *site) target() actuators.Target {
-	return actuators.Target{Scope: scaling.Scope{Key: s.namespace}, Name: s.options("").Target()}
-}
-
-func (s *site) fence(epoch, generation uint64) actuators.Fence {
-	id := scaling.RecommendationID(epoch, generation, s.namespace)
-	return actuators.Fence{Epoch: epoch, Generation: generation, RecommendationID: id, ActionID: id}
-}
-
-// converge waits until the platform says that want are asked for and ready.
-func (s *site) converge(t *testing.T, a *kubeactuator.Actuator, want int) actuators.State {
-	t.Helper()
-	var last actuators.State
-	harness.Wait(t, podsWithin, fmt.Sprintf("%s/worker has %d of %d ready", s.namespace, want, want), func(ctx context.Context) error {
-		var err error
-		if last, err = a.Observe(ctx, s.target()); err != nil {
-			return err
-		}
-		if last.Desired != want || last.Ready != want {
-			return fmt.Errorf("%d of %d are ready", last.Ready, last.Desired)
-		}
-		return s.hasReady(ctx, want)
-	})
-	return last
-}
-
-// gateway stands between an actuator and the API server and may interfere
-// with one PATCH.
-type gateway struct {
-	*httptest.Server
-	// before is called once, before the first PATCH is passed on; after once,
-	// when it has been answered, and the answer is lost then.
-	before, after atomic.Pointer[func()]
-	patches       atomic.Int32
-}
-
-func (s *site) gateway(t *testing.T, timeout time.Duration) (*gateway, *kubeactuator.Actuator) {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig(t, s.account))
-	require.NoError(t, err)
-	transport, err := rest.TransportFor(config)
-	require.NoError(t, err)
-	g := &gateway{}
-	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: s.Address})
-	to.Transport = transport
-	// What the API server does not answer is not answered here either.
-	to.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPatch {
-			to.ServeHTTP(w, r)
-			return
-		}
-		g.patches.Add(1)
-		if f := g.before.Swap(nil); f != nil {
-			(*f)()
-		}
-		if f := g.after.Swap(nil); f != nil {
-			to.ServeHTTP(httptest.NewRecorder(), r)
-			(*f)()
-			panic(http.ErrAbortHandler)
-		}
-		to.ServeHTTP(w, r)
-	}))
-	t.Cleanup(g.Close)
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", g.URL)
-	require.NoError(t, os.WriteFile(kubeconfig, []byte(text), 0o600))
-	o := s.options(kubeconfig)
-	o.Timeout = timeout
-	a, err := kubeactuator.New(o)
-	require.NoError(t, err)
-	return g, a
-}
 
 // The Kubernetes actuator against a real control plane. Its service account
 // has the rights of the shipped role and no others.
@@ -267,6 +31,9 @@ func TestKubernetesActuator(t *testing.T) {
 	for _, kind := range []string{kubeactuator.StatefulSet, kubeactuator.Deployment} {
 		t.Run(kind+" scales out to convergence", func(t *testing.T) { scalesOut(t, newSite(t, c, kind)) })
 	}
+	t.Run("conformance", func(t *testing.T) {
+		actuatortest.RunConformance(t, func(t *testing.T) actuatortest.Fixture { return conforming(t, c) })
+	})
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *kube.Cluster)

@@ -125,7 +125,9 @@ func newActuator(o Options, client dynamic.Interface) *Actuator {
 
 // Capabilities says that workloads can be read. Which pod goes is for the
 // platform to say, and nothing is ever released.
-func (a *Actuator) Capabilities() actuators.Capabilities { return actuators.Capabilities{Observes: true} }
+func (a *Actuator) Capabilities() actuators.Capabilities {
+	return actuators.Capabilities{Observes: true}
+}
 
 // Release is not supported: it needs workers that have been drained.
 func (a *Actuator) Release(context.Context, actuators.Target, []actuators.Worker, actuators.Fence) error {

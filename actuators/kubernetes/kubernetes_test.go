@@ -157,15 +157,7 @@ func requireMeaning(t *testing.T, err, is error) {
 
 func TestALostReplyIsAnUnknownOutcome(t *testing.T) {
 	p := newPlatform(t, 2)
-	p.before = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPatch {
-			return false
-		}
-		p.mu.Lock()
-		p.patch(discard{}, r)
-		p.mu.Unlock()
-		panic(http.ErrAbortHandler)
-	}
+	p.loseReply()
 	a := p.actuator(t, quiet())
 	requireMeaning(t, a.Scale(t.Context(), target, 4, fence(1, 1)), actuators.ErrUnknownOutcome)
 

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 
@@ -17,7 +16,7 @@ func scalerOf(name string, ref map[string]any) map[string]any {
 func requireOtherWriter(t *testing.T, err error, writer string) {
 	t.Helper()
 	var other *actuators.OtherWriterError
-	require.True(t, errors.As(err, &other), "%v", err)
+	require.ErrorAs(t, err, &other)
 	require.Equal(t, writer, other.Writer)
 	require.NotEmpty(t, other.Detail)
 }
