@@ -23,6 +23,9 @@ var annotationsText string
 // own for.
 const annotationSummary = "summary"
 
+// maxError is how much of an action's error an annotation repeats, in bytes.
+const maxError = 1024
+
 // Annotations are the names of all annotations. One that has nothing to say is
 // left out of an alert.
 func Annotations() []string { return append([]string{annotationSummary}, commonAnnotations()...) }
@@ -31,6 +34,7 @@ func commonAnnotations() []string {
 	return []string{
 		"description", "current_workers", "recommended_workers", "row", "mode", "rule_set", "triggers",
 		"blockers", "snapshot", "observed_at", "valid_until", "status_url", "runbook_url",
+		"error", "actuator", "action_id", "action_state", "target_workers", "next_steps",
 	}
 }
 
@@ -74,13 +78,20 @@ type view struct {
 	Mode           scaling.Mode
 	Paused         bool
 	Recommendation *scaling.Recommendation
+	// Execution is the action that the alert is about, nil for an alert that is
+	// not about one.
+	Execution *scaling.Execution
 }
 
 func viewOf(labels map[string]string, ev *scaling.Evaluation, externalURL string) *view {
-	return &view{
+	v := &view{
 		Name: labels[labelName], Severity: labels[labelSeverity], Scope: ev.Scope.Key, ExternalURL: externalURL,
 		Mode: ev.Mode, Paused: ev.Paused, Recommendation: &ev.Recommendation,
 	}
+	if v.Name == ActionFailed {
+		v.Execution = ev.Execution
+	}
+	return v
 }
 
 // Current is the observed number of workers.
@@ -88,6 +99,17 @@ func (v *view) Current() string { return count(v.Recommendation.CurrentWorkers) 
 
 // Target is the recommended number of workers.
 func (v *view) Target() string { return count(v.Recommendation.RecommendedWorkers) }
+
+// Error is why the action failed. A platform may say a lot.
+func (v *view) Error() string {
+	if len(v.Execution.Error) <= maxError {
+		return v.Execution.Error
+	}
+	return v.Execution.Error[:maxError] + "…"
+}
+
+// Failed reports whether the action has failed; else it is a new attempt.
+func (v *view) Failed() bool { return v.Execution.State == scaling.ActionFailed }
 
 // Triggers are the conditions that speak for more workers, with their numbers.
 func (v *view) Triggers() []string { return conditions(v.Recommendation.TriggerConditions) }

@@ -90,6 +90,9 @@ func (p *page) wanted(ev *scaling.Evaluation) map[string]map[string]string {
 				continue
 			}
 		}
+		if f.goesOn && !p.fires(f.name) {
+			continue
+		}
 		labels := labelsOf(&f, ev)
 		wanted[identity(labels)] = labels
 	}

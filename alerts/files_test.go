@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/zeta-scaler/zeta-scaler/alerts"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 const (
@@ -224,8 +225,10 @@ func TestExampleRoutes(t *testing.T) {
 		want   []string
 	}{
 		"a recommendation": {one(t, raised(t, scaleOut(2))).Labels, []string{"scaler", "team"}},
+		"a failed action":  {one(t, raised(t, withAction(steady(), scaling.ActionFailed))).Labels, []string{"team"}},
 		"a page":           {one(t, raised(t, invalid(true))).Labels, []string{"on-call"}},
 		"a warning":        {one(t, raised(t, invalid(false))).Labels, []string{"team"}},
+		"scale in":         {map[string]string{"alertname": alerts.ScaleInCandidate, "severity": "warning", "action": "SCALE_IN_CANDIDATE", "recommendation": "7-2-prod"}, []string{"team"}},
 		"pulled":           {map[string]string{"alertname": alerts.ScaleOutRecommended, "severity": "warning", "action": "SCALE_OUT"}, []string{"team"}},
 		"info":             {map[string]string{"alertname": alerts.ScaleInBlocked, "severity": "info"}, []string{"nobody"}},
 		"not ours":         {map[string]string{"alertname": "Other", "severity": "page"}, []string{"team"}},
@@ -244,6 +247,50 @@ func TestExampleRoutes(t *testing.T) {
 	for _, m := range regexp.MustCompile(`Zeta[A-Z]\w+`).FindAllString(read(t, "alertmanager.yml"), -1) {
 		require.Contains(t, known, m)
 	}
+}
+
+// The example tells its webhook everything, at once and one recommendation at a
+// time, with a credential.
+func TestExampleWebhook(t *testing.T) {
+	var c struct {
+		Route struct {
+			Routes []struct {
+				Receiver  string
+				GroupBy   []string `yaml:"group_by"`
+				GroupWait string   `yaml:"group_wait"`
+				Continue  bool
+			}
+		}
+		Receivers []struct {
+			Name     string
+			Webhooks []struct {
+				URL          string
+				SendResolved bool `yaml:"send_resolved"`
+				MaxAlerts    *int `yaml:"max_alerts"`
+				Payload      any  `yaml:"payload"`
+				HTTPConfig   struct {
+					Authorization struct {
+						CredentialsFile string `yaml:"credentials_file"`
+					}
+				} `yaml:"http_config"`
+			} `yaml:"webhook_configs"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "alertmanager.yml")), &c))
+	route := c.Route.Routes[0]
+	require.Equal(t, "scaler", route.Receiver)
+	require.Equal(t, []string{"scope", "recommendation"}, route.GroupBy)
+	require.Equal(t, "0s", route.GroupWait)
+	require.True(t, route.Continue, "people hear of it, too")
+	last := c.Receivers[len(c.Receivers)-1]
+	require.Equal(t, "scaler", last.Name)
+	require.Len(t, last.Webhooks, 1)
+	hook := last.Webhooks[0]
+	require.True(t, strings.HasSuffix(hook.URL, "/webhook/alertmanager"), hook.URL)
+	require.True(t, hook.SendResolved)
+	require.Equal(t, new(0), hook.MaxAlerts)
+	require.Nil(t, hook.Payload)
+	require.NotEmpty(t, hook.HTTPConfig.Authorization.CredentialsFile)
 }
 
 // The documentation of the labels and annotations is complete.

@@ -14,6 +14,10 @@ import (
 // news.
 const patience = 5 * time.Minute
 
+// failureLasts is for how long a failed action is news. If nothing was tried
+// since, whatever asked for it is over.
+const failureLasts = 24 * time.Hour
+
 // finding is one alert that a tick calls for.
 type finding struct {
 	name, severity string
@@ -22,6 +26,8 @@ type finding struct {
 	intent bool
 	// after is how long the finding has to last before it fires.
 	after time.Duration
+	// goesOn marks what keeps an active alert alive and never begins one.
+	goesOn bool
 }
 
 // findings are what one evaluation calls for, at most one per alert name.
@@ -49,10 +55,37 @@ func findings(ev *scaling.Evaluation) []finding {
 		}
 		out = append(out, f)
 	}
+	if f, ok := failure(ev); ok {
+		out = append(out, f)
+	}
 	if ev.Provisional {
 		out = append(out, finding{name: RestoreFailed, severity: Warning, after: patience})
 	}
 	return out
+}
+
+// failure is what a scope's latest action calls for. A failure is over once a
+// later action has succeeded, and not when it begins: an action that is tried
+// again and again is one alert.
+func failure(ev *scaling.Evaluation) (finding, bool) {
+	x := ev.Execution
+	if x == nil {
+		return finding{}, false
+	}
+	f := finding{name: ActionFailed, severity: Warning, goesOn: !x.State.Final()}
+	if shortage(&ev.Recommendation) {
+		f.severity = Page
+	}
+	fresh := x.State == scaling.ActionFailed && ev.Tick.Sub(endedAt(x)) < failureLasts
+	return f, fresh || f.goesOn
+}
+
+// endedAt is when an action reached its state, zero if nothing was noted.
+func endedAt(x *scaling.Execution) time.Time {
+	if n := len(x.Transitions); n > 0 {
+		return x.Transitions[n-1].At
+	}
+	return time.Time{}
 }
 
 // shortage reports whether a shortage is sustained that more workers could

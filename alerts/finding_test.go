@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,11 @@ func TestWhatRaisesAnAlert(t *testing.T) {
 		"invalid, held back":  {held, []string{"ZetaMetricsInvalid/warning"}},
 		"invalid, paused":     {paused, []string{"ZetaMetricsInvalid/warning"}},
 		"invalid, saturation": {saturated, []string{"ZetaMetricsInvalid/warning"}},
+		"failed":              {withAction(steady(), scaling.ActionFailed), []string{"ZetaActionFailed/warning"}},
+		"failed, shortage":    {withAction(scaleOut(2), scaling.ActionFailed), []string{"ZetaScaleOutRecommended/warning", "ZetaActionFailed/page"}},
+		"under way":           {withAction(steady(), scaling.ActionConverging), nil},
+		"succeeded":           {withAction(steady(), scaling.ActionSucceeded), nil},
+		"superseded":          {withAction(steady(), scaling.ActionSuperseded), nil},
 		"provisional":         {with(func(ev *scaling.Evaluation) { ev.Provisional = true }), []string{"ZetaRestoreFailed/warning"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +136,7 @@ func TestAnnotations(t *testing.T) {
 	ev.Recommendation.Action, ev.Recommendation.RecommendedWorkers = scaling.ScaleInCandidate, new(3)
 	ev.Recommendation.BlockingConditions = []scaling.Condition{{Name: scaling.BlockerMaxWorkers}, {Name: scaling.BlockerCooldown}}
 	add(ev)
+	add(withAction(steady(), scaling.ActionFailed))
 	ev = steady()
 	ev.Recommendation.Action, ev.Recommendation.Row = scaling.ScaleInBlocked, scaling.RowUnsatisfiable
 	add(ev)
@@ -152,4 +159,65 @@ func TestAnnotations(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(b), string(got))
 	require.Contains(t, one(t, raised(t, strong)).Annotations["summary"], "(strong)")
+}
+
+// withAction has an action of that state as its latest.
+func withAction(ev scaling.Evaluation, state scaling.ActionState) scaling.Evaluation {
+	ev.Execution = &scaling.Execution{
+		ID: "7-1-prod", RecommendationID: "7-1-prod", Scope: ev.Scope.Key, MasterEpoch: 7, Generation: 1,
+		From: new(4), Target: 5, Actuator: "kubernetes", State: state,
+		// A second before time begins in a synctest bubble.
+		Transitions: []scaling.Transition{{State: state, At: time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC)}},
+	}
+	if state == scaling.ActionFailed {
+		ev.Execution.Error = `statefulsets.apps "seatunnel-worker" is forbidden`
+	}
+	return ev
+}
+
+// One alert lasts over attempts that fail again, and ends when one succeeds.
+func TestFailuresOfAnEpisodeAreOneAlert(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := build(t, []string{"a"}, func(o *alerts.Options) { o.ResendDelay = interval })
+		defer w.end()
+		step := func(state scaling.ActionState) posted {
+			w.tick(withAction(steady(), state))
+			time.Sleep(interval)
+			return one(t, w.ams["a"].take())
+		}
+		first := step(scaling.ActionFailed)
+		require.Contains(t, first.Annotations["summary"], "the action to bring 5 workers has failed (kubernetes)")
+		require.Contains(t, first.Annotations["error"], "forbidden")
+		for _, state := range []scaling.ActionState{scaling.ActionPending, scaling.ActionExecuting, scaling.ActionUnknown, scaling.ActionConverging, scaling.ActionFailed} {
+			again := step(state)
+			require.False(t, again.resolved(), state)
+			require.Equal(t, first.StartsAt, again.StartsAt, state)
+			require.Equal(t, first.Labels, again.Labels, "identity does not move")
+			require.Equal(t, string(state), again.Annotations["action_state"])
+			require.Equal(t, state == scaling.ActionFailed, again.Annotations["error"] != "")
+		}
+		require.True(t, step(scaling.ActionSucceeded).resolved())
+	})
+}
+
+func TestLongErrorsAreCut(t *testing.T) {
+	ev := withAction(steady(), scaling.ActionFailed)
+	ev.Execution.Error = strings.Repeat("x", 1023) + "é and more"
+	require.Equal(t, strings.Repeat("x", 1023)+"\uFFFD…", one(t, raised(t, ev)).Annotations["error"])
+}
+
+// What nobody has tried again for a day is no news any more.
+func TestFailuresEndAfterADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := build(t, []string{"a"}, func(o *alerts.Options) { o.ResendDelay = interval })
+		defer w.end()
+		ev := withAction(steady(), scaling.ActionFailed)
+		w.tick(ev)
+		time.Sleep(24*time.Hour - 2*time.Second)
+		w.tick(ev)
+		require.Len(t, w.ams["a"].take(), 2)
+		time.Sleep(time.Second)
+		w.tick(ev)
+		require.True(t, one(t, w.ams["a"].take()).resolved(), "a day after the transition")
+	})
 }

@@ -8,6 +8,7 @@ const (
 	AtMaxWorkers        = "ZetaAtMaxWorkers"
 	UnsatisfiableDemand = "ZetaUnsatisfiableDemand"
 	MetricsInvalid      = "ZetaMetricsInvalid"
+	ActionFailed        = "ZetaActionFailed"
 	RestoreFailed       = "ZetaRestoreFailed"
 )
 
@@ -15,7 +16,7 @@ const (
 func Names() []string {
 	return []string{
 		ScaleOutRecommended, ScaleInCandidate, ScaleInBlocked, AtMaxWorkers,
-		UnsatisfiableDemand, MetricsInvalid, RestoreFailed,
+		UnsatisfiableDemand, MetricsInvalid, ActionFailed, RestoreFailed,
 	}
 }
 

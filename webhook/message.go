@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/alertmanager/template"
 )
 
-// version is the format of notifications, the same since Alertmanager 0.12.
+// version is the format of notifications.
 const version = "4"
 
 // maxAlerts is how many alerts one notification may have.

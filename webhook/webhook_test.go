@@ -454,6 +454,18 @@ func TestSeriesBeginAtZero(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// What the webhook says and exports is documented.
+func TestDocumentation(t *testing.T) {
+	doc := read(t, "../../docs/alerts.md")
+	for _, r := range scaling.VerdictResults() {
+		require.Contains(t, doc, "\n| `"+string(r)+"` |")
+	}
+	for name := range build(nil).series(t) {
+		name, _, _ := strings.Cut(name, "/")
+		require.Contains(t, doc, "`zeta_scaler_webhook_"+name+"`")
+	}
+}
+
 // FuzzNotification: whatever comes, the answer is one of the documented ones,
 // and a 200 has one result for each alert and asks for nothing else.
 func FuzzNotification(f *testing.F) {
