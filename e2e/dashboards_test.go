@@ -27,14 +27,14 @@ const panelsWithin = 3 * time.Minute
 func withoutData() map[string]string {
 	const actions = "needs a scope that acts; every scope here is advisory"
 	return map[string]string{
-		"Actuation / Actions in flight":           actions,
-		"Actuation / Failed, last hour":           actions,
+		"Actuation / Actions in flight":            actions,
+		"Actuation / Failed, last hour":            actions,
 		"Actuation / Actions that ended, per hour": actions,
-		"Actuation / Requests":                    actions,
-		"Actuation / Alerts":                      actions,
-		"Actuation / Time to answer":              actions,
-		"Actuation / Calls":                       actions,
-		"Actuation / Duration of calls":           actions,
+		"Actuation / Requests":                     actions,
+		"Actuation / Alerts":                       actions,
+		"Actuation / Time to answer":               actions,
+		"Actuation / Calls":                        actions,
+		"Actuation / Duration of calls":            actions,
 	}
 }
 
