@@ -84,7 +84,7 @@ func (f Fixture) fence(epoch, generation uint64) actuators.Fence {
 	}
 }
 
-// scale asks for want workers in epoch 5, which has to work.
+// scale asks for want workers, which has to work.
 func (f Fixture) scale(t *testing.T, want int, fence actuators.Fence) {
 	t.Helper()
 	if err := f.Actuator.Scale(t.Context(), f.Target, want, fence); err != nil {
@@ -139,8 +139,7 @@ func wrongly(t *testing.T, err error, want ...error) {
 // verdict reports whether err is one of those that the executor knows, and not
 // a plain one, after which it tries again.
 func verdict(err error) bool {
-	var other *actuators.OtherWriterError
-	if errors.As(err, &other) {
+	if _, other := errors.AsType[*actuators.OtherWriterError](err); other {
 		return true
 	}
 	for _, known := range []error{

@@ -1,0 +1,149 @@
+//go:build unix
+
+package exec
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/actuators/request"
+)
+
+// TestMain is the operator's command too: the test binary runs itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "child" {
+		child(os.Args[2], os.Args[3:])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// child is what the command does, by its first argument.
+func child(what string, args []string) {
+	switch what {
+	case "platform":
+		platform(args[0])
+	case "exit":
+		code, _ := strconv.Atoi(args[0])
+		fmt.Fprint(os.Stdout, args[1])
+		fmt.Fprint(os.Stderr, args[2])
+		os.Exit(code)
+	case "print":
+		fmt.Print(args[0])
+	case "flood":
+		fmt.Fprint(os.Stderr, strings.Repeat("noise\n", 1<<20))
+		fmt.Fprint(os.Stdout, strings.Repeat(" ", maxOutput), `{"desired":1,"ready":1}`)
+		fmt.Fprint(os.Stderr, "the last line")
+	case "echo":
+		in, _ := io.ReadAll(os.Stdin)
+		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"stdin": json.RawMessage(in), "environment": os.Environ()})
+	case "suicide":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "stubborn":
+		stubborn(args[0], true)
+	case "grandchild":
+		stubborn(args[0], false)
+	case "leave":
+		// A process that stays and holds the outputs.
+		cmd := exec.Command(os.Args[0], "child", "guest", args[0])
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		exitIf(cmd.Start())
+	case "guest":
+		c, err := net.Dial("tcp", args[0])
+		exitIf(err)
+		_, _ = c.Read(make([]byte, 1))
+	}
+}
+
+// stubborn does not end when it is asked to; it holds a connection for as long
+// as it lives.
+func stubborn(address string, parent bool) {
+	signal.Ignore(syscall.SIGTERM)
+	c, err := net.Dial("tcp", address)
+	exitIf(err)
+	if parent {
+		cmd := exec.Command(os.Args[0], "child", "grandchild", address)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		exitIf(cmd.Start())
+	}
+	forever()
+	_ = c.Close()
+}
+
+// forever is long enough for every test to have ended.
+func forever() { <-time.After(time.Hour) }
+
+func exitIf(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(99)
+	}
+}
+
+// platform keeps its state in files of dir, and behaves as files there say.
+func platform(dir string) {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	if has("stall") {
+		forever()
+	}
+	var q request.Request
+	exitIf(json.NewDecoder(os.Stdin).Decode(&q))
+	state := readState(dir)
+	switch {
+	case q.Verb == request.Observe:
+		fmt.Printf(`{"desired":%d,"ready":%d,"fence":{"masterEpoch":%d,"generation":%d,"recommendationId":%q,"actionId":%q}}`+"\n",
+			state.desired(), state.desired(), state.MasterEpoch, state.Generation, state.RecommendationID, state.ActionID)
+		return
+	case has("refuse"):
+		os.Exit(ExitRefused)
+	case has("fail"):
+		os.Exit(1)
+	case q.MasterEpoch < state.MasterEpoch:
+		os.Exit(ExitStale)
+	}
+	b, err := json.Marshal(q)
+	exitIf(err)
+	// Many may run at once: each writes a whole file.
+	next := filepath.Join(dir, strconv.Itoa(os.Getpid()))
+	exitIf(os.WriteFile(next, b, 0o600))
+	exitIf(os.Rename(next, filepath.Join(dir, "state")))
+	if has("lose") {
+		exitIf(os.Remove(filepath.Join(dir, "lose")))
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+}
+
+// last is the last request to scale.
+type last request.Request
+
+func (l last) desired() int {
+	if l.Want == nil {
+		return 0
+	}
+	return *l.Want
+}
+
+func readState(dir string) last {
+	b, err := os.ReadFile(filepath.Join(dir, "state"))
+	if os.IsNotExist(err) {
+		return last{}
+	}
+	exitIf(err)
+	var l last
+	exitIf(json.Unmarshal(b, &l))
+	return l
+}
