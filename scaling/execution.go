@@ -1,6 +1,9 @@
 package scaling
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ActionState is where an action stands (spec 4.2):
 //
@@ -99,10 +102,5 @@ func (x *Execution) Has(recommendationID string) bool {
 	if x.RecommendationID == recommendationID {
 		return true
 	}
-	for _, id := range x.Rounds {
-		if id == recommendationID {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(x.Rounds, recommendationID)
 }
