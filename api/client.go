@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ const (
 	maxReply = 256 << 20
 )
 
-// Client reads the API of a running service. The zero value needs a BaseURL;
+// Client speaks the API of a running service. The zero value needs a BaseURL;
 // a Client may be used by several goroutines at once.
 type Client struct {
 	// BaseURL is where the service answers, such as http://127.0.0.1:9880. A
@@ -88,6 +89,61 @@ func (c *Client) History(ctx context.Context, params GetHistoryParams) (HistoryP
 	return reply, err
 }
 
+// Actions returns one page of actions, those under way first. Zero fields of
+// params do not narrow.
+func (c *Client) Actions(ctx context.Context, params GetActionsParams) (ActionsPage, error) {
+	q := scopeQuery(params.Scope)
+	set := func(name, value string, given bool) {
+		if given {
+			q.Set(name, value)
+		}
+	}
+	set("state", string(params.State), params.State != "")
+	set("since", params.Since.Format(time.RFC3339Nano), !params.Since.IsZero())
+	set("until", params.Until.Format(time.RFC3339Nano), !params.Until.IsZero())
+	set("limit", strconv.Itoa(params.Limit), params.Limit != 0)
+	set("cursor", params.Cursor, params.Cursor != "")
+	var reply ActionsPage
+	err := c.get(ctx, "autoscaler/actions", q, &reply)
+	return reply, err
+}
+
+// Explain returns why a decision of a scope was taken: the latest, or the one
+// that params names.
+func (c *Client) Explain(ctx context.Context, params GetExplainParams) (Explanation, error) {
+	q := scopeQuery(params.Scope)
+	if params.Id != "" {
+		q.Set("id", params.Id)
+	}
+	if !params.At.IsZero() {
+		q.Set("at", params.At.Format(time.RFC3339Nano))
+	}
+	var reply Explanation
+	err := c.get(ctx, "autoscaler/explain", q, &reply)
+	return reply, err
+}
+
+// Config returns the effective configuration of every scope, or of one.
+func (c *Client) Config(ctx context.Context, scope string) (EffectiveConfig, error) {
+	var reply EffectiveConfig
+	err := c.get(ctx, "autoscaler/config", scopeQuery(scope), &reply)
+	return reply, err
+}
+
+// Pause pauses a scope or the whole service.
+func (c *Client) Pause(ctx context.Context, req PauseRequest) (ControlState, error) {
+	var reply ControlState
+	err := c.post(ctx, "autoscaler/pause", req, &reply)
+	return reply, err
+}
+
+// Resume ends the pause of a scope or of the whole service.
+func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ControlState, error) {
+	var reply ControlState
+	err := c.post(ctx, "autoscaler/resume", req, &reply)
+	return reply, err
+}
+
 func scopeQuery(scope string) url.Values {
 	q := url.Values{}
 	if scope != "" {
@@ -97,15 +153,30 @@ func scopeQuery(scope string) url.Values {
 }
 
 func (c *Client) get(ctx context.Context, path string, q url.Values, into any) error {
+	return c.call(ctx, http.MethodGet, path, q, nil, into)
+}
+
+func (c *Client) post(ctx context.Context, path string, request, into any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encoding a request: %w", err)
+	}
+	return c.call(ctx, http.MethodPost, path, nil, body, into)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, q url.Values, body []byte, into any) error {
 	target, err := c.url(path, q)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("asking %s: %w", target.Redacted(), err)
 	}
 	req.Header.Set("Accept", "application/json, "+problemType)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	if c.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,42 @@ func TestClientReadsWhatTheServerSays(t *testing.T) {
 	page, err = c.History(ctx, GetHistoryParams{Action: scaling.ScaleOut, Since: tick})
 	require.NoError(t, err)
 	require.Empty(t, page.Entries)
+}
+
+func TestClientChangesAndExplains(t *testing.T) {
+	srv := httptest.NewServer(handler(t, options(t)))
+	defer srv.Close()
+	ctx := t.Context()
+	c := &Client{BaseURL: srv.URL}
+
+	page, err := c.Actions(ctx, GetActionsParams{
+		Scope: "acting", State: scaling.ActionFailed, Since: tick.Add(-2 * time.Hour), Until: tick, Limit: 1,
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"7-1-over"}, ids(page))
+	page, err = c.Actions(ctx, GetActionsParams{Cursor: *page.NextCursor})
+	require.NoError(t, err)
+	require.Empty(t, page.Actions)
+
+	paused, err := c.Pause(ctx, PauseRequest{Scope: Some("prod"), Reason: "upgrade", Until: Some(tick.Add(time.Hour))})
+	require.NoError(t, err)
+	require.Equal(t, []string{"prod"}, paused.PausedScopes)
+	require.Equal(t, tick.Add(time.Hour), *paused.Control.Until)
+	config, err := c.Config(ctx, "prod")
+	require.NoError(t, err)
+	require.Equal(t, "upgrade", config.Scopes[0].Control.Reason)
+	resumed, err := c.Resume(ctx, ResumeRequest{Scope: Some("prod")})
+	require.NoError(t, err)
+	require.Empty(t, resumed.PausedScopes)
+	_, err = c.Pause(ctx, PauseRequest{})
+	require.ErrorContains(t, err, `answered 400 bad request: invalid body: "reason" is missing`)
+
+	x, err := c.Explain(ctx, GetExplainParams{Scope: "prod", At: tick.Add(-30 * time.Minute)})
+	require.NoError(t, err)
+	require.Equal(t, scaling.RowWorkersUnknown, x.Recommendation.Row)
+	again, err := c.Explain(ctx, GetExplainParams{Scope: "prod", Id: strconv.FormatInt(*x.Id, 10)})
+	require.NoError(t, err)
+	require.Equal(t, x, again)
 }
 
 func TestClientReportsProblems(t *testing.T) {

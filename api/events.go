@@ -32,7 +32,7 @@ const (
 type TickEvent struct {
 	// Scopes are the keys of the scopes that are new or gone, sorted.
 	Scopes []string `json:"scopes"`
-	// All is true when they are too many to list.
+	// All is true when they are too many to list, or there is a new leader.
 	All bool `json:"all"`
 }
 
@@ -128,12 +128,13 @@ func (w *stream) open() error {
 func (w *stream) tick(keys []string, scope string, first bool) error {
 	event := TickEvent{Scopes: keys}
 	switch {
+	case len(keys) > maxKeys && scope == "", len(keys) == 0 && !first:
+		// A board that has changed and has no keys has a new leader, or none.
+		event.Scopes, event.All = nil, true
 	case scope != "" && (first || slices.Contains(keys, scope)):
 		event.Scopes = []string{scope}
-	case scope != "" || len(keys) == 0 && !first:
+	case scope != "":
 		return nil
-	case len(keys) > maxKeys:
-		event.Scopes, event.All = nil, true
 	}
 	event.Scopes = listed(event.Scopes)
 	data, err := json.Marshal(event)

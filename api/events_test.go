@@ -94,7 +94,8 @@ func TestEventsListOnlySoMany(t *testing.T) {
 		want  string
 	}{
 		{"", nil, true, `data: {"scopes":[],"all":false}`},
-		{"", nil, false, ``},
+		{"", nil, false, `data: {"scopes":[],"all":true}`},
+		{"a", nil, false, `data: {"scopes":[],"all":true}`},
 		{"", keys, false, `data: {"scopes":[],"all":true}`},
 		{"", []string{hostile}, false, `data: {"scopes":["\"\u003e`},
 		{"a", nil, true, `data: {"scopes":["a"],"all":false}`},
