@@ -49,35 +49,14 @@ func Acquire(ctx context.Context, o Options) (*Leadership, error) {
 		l.lock = lock
 	}
 	var err error
-	if l.epoch, err = raise(ctx, o, l.since); err != nil {
+	claim := Claim{Holder: o.Holder, Since: l.since}
+	if o.Memory {
+		claim.AtLeast = uint64(max(l.since.UnixMilli(), 0))
+	}
+	if l.epoch, err = Raise(ctx, o.Store, claim); err != nil {
 		return nil, errors.Join(fmt.Errorf("raising the epoch: %w", err), l.Release())
 	}
 	return l, nil
-}
-
-// raise stores an epoch that no leader had before and returns it. It is not
-// used before it is stored: killed at any point, the next start gets a greater
-// one.
-func raise(ctx context.Context, o Options, now time.Time) (uint64, error) {
-	for {
-		have, version, err := state.Load[state.LeaderRecord](ctx, o.Store, state.Leader, state.EpochKey)
-		if err != nil {
-			return 0, err
-		}
-		next := state.LeaderRecord{Epoch: have.Epoch + 1, Holder: o.Holder, Since: now}
-		if o.Memory {
-			next.Epoch = max(next.Epoch, uint64(max(now.UnixMilli(), 0)))
-		}
-		put, err := state.NewPut(state.Leader, state.EpochKey, version, next)
-		if err != nil {
-			return 0, err
-		}
-		_, err = o.Store.Apply(ctx, state.Batch{Puts: []state.Put{put}})
-		if errors.Is(err, state.ErrConflict) && ctx.Err() == nil {
-			continue // somebody else raised it meanwhile: go above theirs
-		}
-		return next.Epoch, err
-	}
 }
 
 // Epoch is this leader's epoch, ≥ 1; it does not change.
@@ -85,6 +64,21 @@ func (l *Leadership) Epoch() uint64 { return l.epoch }
 
 // Since is when leadership was acquired.
 func (l *Leadership) Since() time.Time { return l.since }
+
+// Leads is nil: the lock cannot be lost while the process lives.
+func (l *Leadership) Leads() error { return nil }
+
+// Term is this leadership in the words that all kinds share.
+func (l *Leadership) Term() Term { return NewTerm(l.epoch, l.since, l.Leads) }
+
+// Run acquires, calls lead once and releases. It returns what lead returned.
+func Run(ctx context.Context, o Options, lead func(ctx context.Context, term Term) error) error {
+	l, err := Acquire(ctx, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(lead(ctx, l.Term()), l.Release())
+}
 
 // Release gives the lock back. It can be called twice. The epoch stays spent.
 func (l *Leadership) Release() error {

@@ -156,7 +156,7 @@ func (s *Store) attempt(ctx context.Context, b state.Batch, g guard, fresh bool)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(s.names, r, pages, b, s.historyBytes)
+	p, err := s.newPlan(r, pages, b)
 	if err != nil {
 		return nil, err
 	}

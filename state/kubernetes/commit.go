@@ -36,7 +36,7 @@ const (
 
 // encodeDeltas returns one compressed text that fits into the root, or several
 // that are parts.
-func encodeDeltas(deltas []*delta) (inline []byte, parts [][]byte, err error) {
+func encodeDeltas(deltas []*delta, maxInline int) (inline []byte, parts [][]byte, err error) {
 	var all [][]byte
 	var chunk []byte
 	flush := func() error {
@@ -115,10 +115,10 @@ type draft struct {
 
 // newPlan checks the batch against the root and the pages that it names and
 // works out what to write. It writes nothing.
-func newPlan(n names, from *root, pages map[string]*page, b state.Batch, historyBytes int) (*plan, error) {
+func (s *Store) newPlan(from *root, pages map[string]*page, b state.Batch) (*plan, error) {
 	id := newID()
 	d := &draft{
-		names: n, from: from, pages: pages, deltas: map[string]*delta{},
+		names: s.names, from: from, pages: pages, deltas: map[string]*delta{},
 		plan: &plan{id: id, from: from, to: from.next(id)},
 	}
 	if err := d.puts(b.Puts); err != nil {
@@ -131,7 +131,7 @@ func newPlan(n names, from *root, pages map[string]*page, b state.Batch, history
 		return nil, fmt.Errorf("%w: the records of no scope have %d bytes together", state.ErrInvalid, n)
 	}
 	for _, change := range d.order {
-		p, err := pages[change.Key].with(change, to.page.seq, historyBytes)
+		p, err := pages[change.Key].with(change, to.page.seq, s.historyBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func newPlan(n names, from *root, pages map[string]*page, b state.Batch, history
 				state.ErrInvalid, change.Key, n)
 		}
 	}
-	return d.plan, d.encode()
+	return d.plan, d.encode(s.maxInline)
 }
 
 func (d *draft) delta(key string) *delta {
@@ -197,8 +197,8 @@ func (d *draft) history(entries []state.Entry) {
 }
 
 // encode puts the deltas into the root or into parts.
-func (d *draft) encode() error {
-	inline, parts, err := encodeDeltas(d.order)
+func (d *draft) encode(maxInline int) error {
+	inline, parts, err := encodeDeltas(d.order, maxInline)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ type server struct {
 	requests int
 	// fault decides about a request before it is executed; nil lets all pass.
 	fault func(verb, name string) fate
+	// late are requests whose client has given up, and which are executed a few
+	// requests later all the same.
+	late []func() error
 }
 
 // fate is what becomes of a request.
@@ -38,9 +41,10 @@ type fate int
 
 const (
 	pass fate = iota
-	// lost requests are not executed, unanswered ones are.
+	// lost requests are not executed, unanswered ones are, delayed ones will be.
 	lost
 	unanswered
+	delayed
 )
 
 func newServer() *server { return &server{objects: map[string]*corev1.ConfigMap{}} }
@@ -56,7 +60,17 @@ func (s *server) do(ctx context.Context, verb, name string, execute func() error
 	if s.fault != nil {
 		f = s.fault(verb, name)
 	}
-	if f == lost {
+	if len(s.late) > 0 && s.requests%7 == 0 {
+		_ = s.late[0]()
+		s.late = s.late[1:]
+	}
+	switch f {
+	case lost:
+		return errLost
+	case delayed:
+		if verb != "get" && verb != "list" {
+			s.late = append(s.late, execute)
+		}
 		return errLost
 	}
 	if err := execute(); err != nil {
@@ -120,11 +134,12 @@ func (s *server) Create(ctx context.Context, cm *corev1.ConfigMap, _ metav1.Crea
 		if s.objects[cm.Name] != nil {
 			return apierrors.NewAlreadyExists(resource, cm.Name)
 		}
-		out = cm.DeepCopy()
-		out.UID = types.UID("uid-" + strconv.Itoa(s.revision))
-		return s.store(out)
+		stored := cm.DeepCopy()
+		stored.UID = types.UID("uid-" + strconv.Itoa(s.revision))
+		defer func() { out = stored.DeepCopy() }()
+		return s.store(stored)
 	})
-	return out.DeepCopy(), err
+	return out, err
 }
 
 func (s *server) Update(ctx context.Context, cm *corev1.ConfigMap, _ metav1.UpdateOptions) (out *corev1.ConfigMap, err error) {
@@ -138,10 +153,11 @@ func (s *server) Update(ctx context.Context, cm *corev1.ConfigMap, _ metav1.Upda
 		case cm.ResourceVersion != have.ResourceVersion || cm.UID != have.UID:
 			return apierrors.NewConflict(resource, cm.Name, errors.New("the object has been modified"))
 		}
-		out = cm.DeepCopy()
-		return s.store(out)
+		stored := cm.DeepCopy()
+		defer func() { out = stored.DeepCopy() }()
+		return s.store(stored)
 	})
-	return out.DeepCopy(), err
+	return out, err
 }
 
 func (s *server) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {

@@ -78,8 +78,10 @@ type Store struct {
 	names        names
 	timeout      time.Duration
 	historyBytes int
-	logger       *slog.Logger
-	closed       atomic.Bool
+	// maxInline is the constant, but for tests.
+	maxInline int
+	logger    *slog.Logger
+	closed    atomic.Bool
 	// writing is held by the one write of this process; a channel, so that
 	// waiting ends with the caller's context.
 	writing chan struct{}
@@ -145,7 +147,7 @@ func open(ctx context.Context, client configMaps, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		client: client, names: n, timeout: o.Timeout, historyBytes: o.HistoryBytes, logger: o.Logger,
+		client: client, names: n, timeout: o.Timeout, historyBytes: o.HistoryBytes, maxInline: maxInline, logger: o.Logger,
 		writing: make(chan struct{}, 1), trimmed: map[string]trimmed{},
 	}
 	if err := s.ensureRoot(ctx); err != nil {
