@@ -55,11 +55,12 @@ func TestKubernetesActuator(t *testing.T) {
 }
 
 func scalesOut(t *testing.T, s *site) {
-	a := s.actuator(t)
+	a, log := s.loggingActuator(t)
 	before, err := a.Observe(t.Context(), s.target())
 	require.NoError(t, err)
 	require.Equal(t, 2, before.Desired)
 	require.Empty(t, before.OtherWriter, "a workload that was never written is taken as it is")
+	require.Empty(t, log.String(), "the shipped role is enough, and a cluster without KEDA is no fault")
 	require.NoError(t, a.Claim(t.Context(), s.target(), actuators.Fence{Epoch: 3}))
 	require.NoError(t, a.Scale(t.Context(), s.target(), 5, s.fence(3, 8)))
 	state := s.converge(t, a, 5)
@@ -171,9 +172,11 @@ func rightsTooSmall(t *testing.T, c *kube.Cluster) {
 	readOnly := mayScale
 	readOnly.Verbs = []string{"get"}
 	s := newSite(t, c, kubeactuator.StatefulSet, readOnly)
-	a := s.actuator(t)
+	a, log := s.loggingActuator(t)
 	_, err := a.Observe(t.Context(), s.target())
 	require.NoError(t, err, "the right to look for other writers is optional")
+	require.Contains(t, log.String(), `missing_right="list horizontalpodautoscalers.autoscaling"`)
+	require.Contains(t, log.String(), `missing_right="list scaledobjects.keda.sh"`)
 	err = a.Scale(t.Context(), s.target(), 4, s.fence(1, 1))
 	require.ErrorIs(t, err, actuators.ErrRefused)
 	require.ErrorContains(t, err, "not allowed to patch StatefulSet "+s.namespace+"/worker")

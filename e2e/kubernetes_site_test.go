@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -187,9 +188,19 @@ func (s *site) options(kubeconfig string) kubeactuator.Options {
 
 func (s *site) actuator(t *testing.T) *kubeactuator.Actuator {
 	t.Helper()
-	a, err := kubeactuator.New(s.options(s.Kubeconfig(t, s.account)))
-	require.NoError(t, err)
+	a, _ := s.loggingActuator(t)
 	return a
+}
+
+// loggingActuator also returns what the actuator has logged, to be read after
+// its calls.
+func (s *site) loggingActuator(t *testing.T) (*kubeactuator.Actuator, *bytes.Buffer) {
+	t.Helper()
+	o, log := s.options(s.Kubeconfig(t, s.account)), new(bytes.Buffer)
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	a, err := kubeactuator.New(o)
+	require.NoError(t, err)
+	return a, log
 }
 
 func (s *site) target() actuators.Target {
