@@ -31,7 +31,7 @@ const processes = `instance=~"$instance"`
 
 // source is the data source that the variable names.
 func source() common.DataSourceRef {
-	return common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+	return common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 }
 
 // board begins a dashboard with what all have in common.
@@ -72,13 +72,13 @@ func withProcesses(b *dashboard.DashboardBuilder) *dashboard.DashboardBuilder {
 
 func query(name, label, description, expr string) *dashboard.QueryVariableBuilder {
 	return dashboard.NewQueryVariableBuilder(name).Label(label).Description(description).Datasource(source()).
-		Query(dashboard.StringOrMap{String: cog.ToPtr(expr)}).
+		Query(dashboard.StringOrMap{String: new(expr)}).
 		Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Sort(dashboard.VariableSortAlphabeticalAsc).
 		Multi(true).IncludeAll(true).AllValue(".*").
 		Current(dashboard.VariableOption{
-			Selected: cog.ToPtr(true),
-			Text:     dashboard.StringOrArrayOfString{String: cog.ToPtr("All")},
-			Value:    dashboard.StringOrArrayOfString{String: cog.ToPtr("$__all")},
+			Selected: new(true),
+			Text:     dashboard.StringOrArrayOfString{String: new("All")},
+			Value:    dashboard.StringOrArrayOfString{String: new("$__all")},
 		})
 }
 
@@ -86,11 +86,11 @@ func query(name, label, description, expr string) *dashboard.QueryVariableBuilde
 func page() *dashboard.TextBoxVariableBuilder {
 	return dashboard.NewTextBoxVariableBuilder("page").Label("Page").
 		Description("Where your browser reaches zeta-scaler (web.external_url), for links").
-		DefaultValue(dashboard.StringOrMap{String: cog.ToPtr("http://localhost:9880")}).
+		DefaultValue(dashboard.StringOrMap{String: new("http://localhost:9880")}).
 		Current(dashboard.VariableOption{
-			Selected: cog.ToPtr(true),
-			Text:     dashboard.StringOrArrayOfString{String: cog.ToPtr("http://localhost:9880")},
-			Value:    dashboard.StringOrArrayOfString{String: cog.ToPtr("http://localhost:9880")},
+			Selected: new(true),
+			Text:     dashboard.StringOrArrayOfString{String: new("http://localhost:9880")},
+			Value:    dashboard.StringOrArrayOfString{String: new("http://localhost:9880")},
 		})
 }
 

@@ -1,5 +1,7 @@
 // Command generator writes the Grafana dashboards of zeta-scaler as JSON files into the folder that is its argument.
 // The files are checked in; a test fails when they are not what this program writes.
+//
+// They are of schema version 1, which the SDK calls deprecated: it is what every Grafana in use takes from files.
 package main
 
 import (

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
@@ -23,7 +22,7 @@ const (
 func lines(title, description, unit string, width uint32, targets ...*prometheus.DataqueryBuilder) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().Title(title).Description(description).Unit(unit).Datasource(source()).
 		Span(width).Height(graph).LineWidth(1).FillOpacity(0).ShowPoints(common.VisibilityModeNever).
-		SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).
+		SpanNulls(common.BoolOrFloat64{Bool: new(false)}).
 		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeTable).
 			Placement(common.LegendPlacementBottom).ShowLegend(true).Calcs([]string{"lastNotNull", "max"})).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
@@ -56,13 +55,13 @@ func plain() *dashboard.ThresholdsConfigBuilder {
 // from colours values that are at least v.
 func from(v float64, color string) *dashboard.ThresholdsConfigBuilder {
 	return dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).
-		Steps([]dashboard.Threshold{{Color: "green"}, {Color: color, Value: cog.ToPtr(v)}})
+		Steps([]dashboard.Threshold{{Color: "green"}, {Color: color, Value: new(v)}})
 }
 
 // below colours values that are less than v.
 func below(v float64, color string) *dashboard.ThresholdsConfigBuilder {
 	return dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).
-		Steps([]dashboard.Threshold{{Color: color}, {Color: "green", Value: cog.ToPtr(v)}})
+		Steps([]dashboard.Threshold{{Color: color}, {Color: "green", Value: new(v)}})
 }
 
 // grid is a table of latest values: one row per scope, one column per query, renamed.

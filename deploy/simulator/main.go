@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,73 +17,76 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/zeta-scaler/zeta-scaler/demo"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := run(ctx, os.Args[1:], logger); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "simulator:", err)
 		os.Exit(1)
 	}
 }
 
-func newCommand() *cobra.Command {
-	root := &cobra.Command{Use: "simulator", Short: "A simulated Zeta cluster, and a scaling system for it", SilenceUsage: true}
-	root.AddCommand(newCluster(), newSink(), newHealth())
-	return root
-}
-
-func newCluster() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Answer the REST API of a simulated Zeta cluster", Args: cobra.NoArgs}
-	address := cmd.Flags().String("web.listen-address", ":8080", "address to listen on")
-	scenario := cmd.Flags().String("scenario", demo.DefaultScenario, "what happens to it, as in zeta-scaler demo")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-		s, err := newStory(*scenario, time.Now(), logger)
-		if err != nil {
-			return err
+// run does what the first argument names.
+func run(ctx context.Context, args []string, logger *slog.Logger) error {
+	commands := map[string]func(context.Context, []string, *slog.Logger) error{
+		"cluster": runCluster, "sink": runSink, "health": checkHealth,
+	}
+	if len(args) > 0 {
+		if command, ok := commands[args[0]]; ok {
+			return command(ctx, args[1:], logger)
 		}
-		return serve(cmd.Context(), *address, s.handler(time.Now), logger)
 	}
-	return cmd
+	return errors.New("usage: simulator cluster|sink [flags], or simulator health URL")
 }
 
-func newSink() *cobra.Command {
-	cmd := &cobra.Command{Use: "sink", Short: "Take Alertmanager's webhook as a scaling system would", Args: cobra.NoArgs}
-	address := cmd.Flags().String("web.listen-address", ":8081", "address to listen on")
-	zeta := cmd.Flags().String("zeta", "", "the simulated cluster that it scales, such as http://simulator:8080; empty: it only says what it was asked for")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-		return serve(cmd.Context(), *address, newReceiver(*zeta, logger), logger)
+func runCluster(ctx context.Context, args []string, logger *slog.Logger) error {
+	flags := flag.NewFlagSet("simulator cluster", flag.ContinueOnError)
+	address := flags.String("web.listen-address", ":8080", "address to listen on")
+	scenario := flags.String("scenario", demo.DefaultScenario, "what happens to it, as in zeta-scaler demo")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	return cmd
+	s, err := newStory(*scenario, time.Now(), logger)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, *address, s.handler(time.Now), logger)
 }
 
-// newHealth lets an image without a shell have a health check.
-func newHealth() *cobra.Command {
-	return &cobra.Command{
-		Use: "health URL", Short: "Exit 0 if a URL answers 200", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
-			defer cancel()
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, args[0], http.NoBody)
-			if err != nil {
-				return fmt.Errorf("asking for health: %w", err)
-			}
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				return fmt.Errorf("asking for health: %w", err)
-			}
-			defer resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				return fmt.Errorf("%s answered %s", args[0], resp.Status)
-			}
-			return nil
-		},
+func runSink(ctx context.Context, args []string, logger *slog.Logger) error {
+	flags := flag.NewFlagSet("simulator sink", flag.ContinueOnError)
+	address := flags.String("web.listen-address", ":8081", "address to listen on")
+	zeta := flags.String("zeta", "", "the simulated cluster that it scales, such as http://simulator:8080; empty: it only says what it was asked for")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
+	return serve(ctx, *address, newReceiver(*zeta, logger), logger)
+}
+
+// checkHealth lets an image without a shell have a health check.
+func checkHealth(ctx context.Context, args []string, _ *slog.Logger) error {
+	if len(args) != 1 {
+		return errors.New("health needs one URL")
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, args[0], http.NoBody)
+	if err != nil {
+		return fmt.Errorf("asking for health: %w", err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("asking for health: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", args[0], resp.Status)
+	}
+	return nil
 }
 
 const (

@@ -87,3 +87,13 @@ func TestSinkScalesWhatARecommendationNames(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, post(h, "/scale", body("firing", "1-2-prod")))
 	require.Equal(t, http.StatusBadRequest, post(h, "/scale", `{"version":"3"}`))
 }
+
+func TestHealthAndUsage(t *testing.T) {
+	server := httptest.NewServer(newReceiver("", quiet()))
+	defer server.Close()
+	require.NoError(t, run(t.Context(), []string{"health", server.URL + "/healthy"}, quiet()))
+	require.ErrorContains(t, run(t.Context(), []string{"health", server.URL + "/unknown"}, quiet()), "404")
+	for _, args := range [][]string{nil, {"nonsense"}, {"health"}, {"cluster", "--nonsense"}, {"cluster", "--scenario=nonsense"}} {
+		require.Error(t, run(t.Context(), args, quiet()), args)
+	}
+}
