@@ -137,11 +137,11 @@ func TestHeartbeats(t *testing.T) {
 		o := options(t)
 		stopping := make(chan struct{})
 		o.Stopping = stopping
-		rec := httptest.NewRecorder()
+		rec, h := httptest.NewRecorder(), handler(t, o)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			handler(t, o).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/autoscaler/events", http.NoBody))
+			h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/autoscaler/events", http.NoBody))
 		}()
 		<-time.After(3*heartbeat + time.Second) // of the bubble's clock
 		close(stopping)

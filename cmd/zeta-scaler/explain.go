@@ -2,39 +2,238 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/zeta-scaler/zeta-scaler/api"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain --table",
-		Short: "Print the decision table",
-		Long: `Print the decision table: its rows are tried from top to bottom, and the first
-one that matches decides. "zeta-scaler status" shows which row decided for a
-scope, and the sentence that says why.`,
-		Example: "  zeta-scaler explain --table\n  zeta-scaler explain --table -o json",
-		Args:    cobra.NoArgs,
+		Use:   "explain [SCOPE]",
+		Short: "Say why a decision was taken, or print the decision table",
+		Long: `Say why the latest decision of a scope was taken, or a recorded one: the row
+that decided, why each row above it did not, every signal with its conditions,
+and commands that show the same numbers. With --table, print the decision
+table: its rows are tried from top to bottom, and the first one that matches
+decides.`,
+		Example: "  zeta-scaler explain prod\n  zeta-scaler explain prod --at 2026-03-14T09:26:30Z\n  zeta-scaler explain --table -o json",
+		Args:    cobra.MaximumNArgs(1),
 	}
 	out := addOutputFlag(cmd)
+	flags := addClientFlags(cmd)
 	table := cmd.Flags().Bool("table", false, "print the decision table")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !*table {
-			return usagef("nothing to explain: give --table")
+	id := cmd.Flags().Int64("id", 0, "explain a recorded decision: the id of its entry in history -o json")
+	at := cmd.Flags().String("at", "", "explain the recorded decision that held at this time, such as 2026-03-14T09:26:30Z")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *table {
+			if len(args) > 0 || *id != 0 || *at != "" {
+				return usagef("--table stands alone: it is the same for every scope")
+			}
+			return printTable(cmd, *out)
 		}
-		rows := evaluator.Table()
-		if *out == outputJSON {
-			return printJSON(cmd.OutOrStdout(), rows)
+		if len(args) == 0 || args[0] == "" {
+			return usagef("nothing to explain: give a SCOPE, or --table")
 		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "ROW\tACTION\tTARGET\tWHEN")
-		for _, r := range rows {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Action, r.Target, r.When)
+		params, err := explainParams(args[0], *id, *at)
+		if err != nil {
+			return err
 		}
-		return w.Flush()
+		client, err := flags.client()
+		if err != nil {
+			return err
+		}
+		reply, err := client.Explain(cmd.Context(), params)
+		switch {
+		case err != nil:
+			return err
+		case *out == outputJSON:
+			return printJSON(cmd.OutOrStdout(), reply)
+		}
+		_, err = io.WriteString(cmd.OutOrStdout(), explainText(&reply, screenOf(cmd.OutOrStdout())))
+		return err
 	}
 	return cmd
+}
+
+func printTable(cmd *cobra.Command, out outputFormat) error {
+	rows := evaluator.Table()
+	if out == outputJSON {
+		return printJSON(cmd.OutOrStdout(), rows)
+	}
+	t := textTable{header: []string{"ROW", "ACTION", "TARGET", "WHEN"}}
+	for _, r := range rows {
+		t.add(string(r.ID), string(r.Action), r.Target, r.When)
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), t.text(screenOf(cmd.OutOrStdout())))
+	return err
+}
+
+func explainParams(scope string, id int64, at string) (api.GetExplainParams, error) {
+	p := api.GetExplainParams{Scope: scope}
+	switch {
+	case id != 0 && at != "":
+		return p, usagef("give --id or --at, not both")
+	case id < 0:
+		return p, usagef("--id is %d, expected the id of an entry of the history", id)
+	case id > 0:
+		p.Id = strconv.FormatInt(id, 10)
+	case at != "":
+		t, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			return p, usagef("--at is %q, expected a time such as 2026-03-14T09:26:30Z", at)
+		}
+		p.At = t
+	}
+	return p, nil
+}
+
+// explainText tells a decision from its outcome down to its inputs.
+func explainText(x *api.Explanation, s screen) string {
+	r := &x.Recommendation
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %s workers, by row %s\n", plain(x.Scope), s.paint(string(r.Action)), workers(r), r.Row)
+	para := func(text string) {
+		lines := []string{plain(text)}
+		if s.width > 0 {
+			lines = wrap(lines[0], max(minWrap, s.width))
+		}
+		fmt.Fprintln(&b, strings.Join(lines, "\n"))
+	}
+	para(r.Reason)
+	limits := fmt.Sprintf("%d or more", x.MinWorkers)
+	if x.MaxWorkers != nil {
+		limits = fmt.Sprintf("%d to %d", x.MinWorkers, *x.MaxWorkers)
+	}
+	para(fmt.Sprintf("Decided at %s by %s %s; workers allowed: %s; booting: %d; mode %s.",
+		r.ObservedAt.Format(time.RFC3339), r.RuleSet.Name, r.RuleSet.Version, limits, x.Booting, x.Mode))
+	for _, n := range x.Notes {
+		para(n)
+	}
+	b.WriteString("\n" + rowsText(x.Rows, s) + "\n" + signalsText(x.Inputs, s))
+	queries := queriesText(x.Queries)
+	if queries != "" {
+		b.WriteString("\nThe same numbers from Prometheus (one sample for each scope):\n" + queries)
+	}
+	return b.String()
+}
+
+func rowsText(rows []scaling.RowVerdict, s screen) string {
+	t := textTable{header: []string{"ROW", "RESULT", "WHY"}}
+	untried := 0
+	for _, v := range rows {
+		switch v.Verdict {
+		case scaling.RowMatched:
+			t.add(string(v.ID), "decided", v.When)
+		case scaling.RowNotTried:
+			untried++
+		case scaling.RowUndetermined:
+			t.add(string(v.ID), "unknown", v.When)
+		default:
+			t.add(string(v.ID), "no", strings.Join(v.Because, "; "))
+		}
+	}
+	text := t.text(s)
+	if untried > 0 {
+		text += fmt.Sprintf("Not tried: the %d rows below.\n", untried)
+	}
+	return text
+}
+
+func signalsText(inputs []scaling.Input, s screen) string {
+	if len(inputs) == 0 {
+		return "No signals were recorded.\n"
+	}
+	t := textTable{header: []string{"SIGNAL", "CLASS", "VALUE", "NOW", "CONDITION"}}
+	for i := range inputs {
+		in := &inputs[i]
+		value := valueText(in.Value, in.Unit, in.Reason)
+		switch {
+		case !in.Applies:
+			t.add(in.Name, string(in.Class), value, "-", "does not apply here")
+			continue
+		case len(in.Windows) == 0:
+			t.add(in.Name, string(in.Class), value, "-", "none")
+		}
+		for j := range in.Windows {
+			w := &in.Windows[j]
+			now := w.Truth
+			if w.Sustained {
+				now = "sustained"
+			}
+			t.add(in.Name, string(in.Class), value, now, windowText(w))
+		}
+	}
+	return t.text(s)
+}
+
+// windowText says what a condition is and how far its window is filled.
+func windowText(w *scaling.Window) string {
+	threshold := "max_workers (unbounded)"
+	if w.Threshold != nil {
+		threshold = numberText(*w.Threshold)
+	}
+	direction := "scale out"
+	if w.Direction == scaling.In {
+		direction = "scale in"
+	}
+	held := secondsText(w.HeldSeconds)
+	if w.AtLeast {
+		held = "at least " + held
+	}
+	return fmt.Sprintf("%s if %s %s, held %s of %s", direction, w.Comparison, threshold, held, secondsText(w.WindowSeconds))
+}
+
+func valueText(v scaling.Value, unit, reason string) string {
+	switch {
+	case !v.Known && reason != "":
+		return "unknown (" + reason + ")"
+	case !v.Known:
+		return "unknown"
+	case unit == "" || unit == "ratio":
+		return numberText(v.Number)
+	}
+	return numberText(v.Number) + " " + unit
+}
+
+func numberText(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+func secondsText(v float64) string {
+	return (time.Duration(v * float64(time.Second))).Round(time.Second).String()
+}
+
+// queriesText has one command for each input that can be asked for. The
+// commands are meant for a shell, so they are not wrapped.
+func queriesText(queries []api.ExplainedQuery) string {
+	var b strings.Builder
+	for i := range queries {
+		q := &queries[i]
+		command := q.Curl
+		if command == "" {
+			command = q.Promql
+		}
+		if command != "" {
+			fmt.Fprintf(&b, "# %s is %s\n%s\n", plain(q.Name), plain(valueText(q.Value, q.Unit, q.Reason)), printable(command))
+		}
+	}
+	return b.String()
+}
+
+// printable takes out what would move the cursor, line breaks and tabs aside.
+func printable(command string) string {
+	lines := strings.Split(command, "\n")
+	for i := range lines {
+		cells := strings.Split(lines[i], "\t")
+		for j := range cells {
+			cells[j] = plain(cells[j])
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
 }

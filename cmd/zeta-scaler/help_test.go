@@ -45,7 +45,8 @@ func TestCommandsAreThoseOfTheDocuments(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{
 		"zeta-scaler", "serve", "exporter", "demo", "check", "check config", "check rules", "test",
-		"rules", "rules list", "rules show", "rules export", "explain", "status", "history", "version",
+		"rules", "rules list", "rules show", "rules export", "explain", "status", "history", "actions", "pause", "resume",
+		"version",
 	}, ours)
 }
 
@@ -115,8 +116,11 @@ func TestFlagsAreThoseOfTheDocuments(t *testing.T) {
 		"zeta-scaler test":         {"junit", "output", "run"},
 		"zeta-scaler rules list":   {"output"},
 		"zeta-scaler rules export": {"as"},
-		"zeta-scaler explain":      {"output", "table"},
-		"zeta-scaler status":       {"output", "scope", "server", "token-file"},
+		"zeta-scaler explain":      {"at", "id", "output", "server", "table", "token-file"},
+		"zeta-scaler status":       {"output", "scope", "server", "token-file", "watch"},
+		"zeta-scaler actions":      {"limit", "output", "scope", "server", "state", "token-file"},
+		"zeta-scaler pause":        {"for", "output", "reason", "server", "token-file", "until"},
+		"zeta-scaler resume":       {"output", "reason", "server", "token-file"},
 		"zeta-scaler history":      {"action", "limit", "output", "scope", "server", "token-file"},
 		"zeta-scaler version":      {"output"},
 	}

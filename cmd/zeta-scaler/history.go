@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,13 +58,14 @@ func newHistory() *cobra.Command {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "No recorded decision matches.")
 			return err
 		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "TIME\tSCOPE\tWORKERS\tACTION\tROW\tREASON")
-		for _, e := range page.Entries {
+		t := textTable{header: []string{"TIME", "SCOPE", "WORKERS", "ACTION", "ROW", "REASON"}}
+		for i := range page.Entries {
+			e := &page.Entries[i]
 			r := &e.Recommendation
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), e.Scope, workers(r), r.Action, r.Row, r.Reason)
+			t.add(e.At.Format(time.RFC3339), e.Scope, workers(r), string(r.Action), string(r.Row), r.Reason)
 		}
-		return w.Flush()
+		_, err = io.WriteString(cmd.OutOrStdout(), t.text(screenOf(cmd.OutOrStdout())))
+		return err
 	}
 	return cmd
 }

@@ -85,7 +85,7 @@ nothing acts unless a scope is told so by name.`,
 	}
 	root.AddCommand(
 		newServe(), newExporter(), newDemo(), newCheck(), newTest(), newRules(),
-		newExplain(), newStatus(), newHistory(), newVersion(),
+		newExplain(), newStatus(), newHistory(), newActions(), newPause(), newResume(), newVersion(),
 	)
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd()

@@ -4,8 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	xterm "golang.org/x/term"
 )
 
 // outputFormat is the value of -o.
@@ -44,4 +49,140 @@ func printJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// jsonText is what printJSON writes.
+func jsonText(v any) (string, error) {
+	var b strings.Builder
+	err := printJSON(&b, v)
+	return b.String(), err
+}
+
+// screen says how text for people may look. The zero value is a pipe: lines of
+// any length, no colours.
+type screen struct {
+	// terminal is true when somebody looks on.
+	terminal bool
+	// width is in columns, 0 for any.
+	width  int
+	colour bool
+}
+
+// screenOf looks at what a command writes to, and at the environment.
+func screenOf(w io.Writer) screen {
+	f, ok := w.(*os.File)
+	if !ok || !xterm.IsTerminal(int(f.Fd())) { //nolint:gosec // file descriptors are small
+		return screen{}
+	}
+	s := screen{terminal: true, colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	if width, _, err := xterm.GetSize(int(f.Fd())); err == nil { //nolint:gosec // file descriptors are small
+		s.width = width
+	}
+	return s
+}
+
+// minWrap is the least width of a last column that is wrapped.
+const minWrap = 20
+
+// textTable is columns of text; all but the last are as wide as they need to be,
+// and the last is wrapped to the screen.
+type textTable struct {
+	header []string
+	rows   [][]string
+}
+
+func (t *textTable) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// text renders the table.
+func (t *textTable) text(s screen) string {
+	widths := make([]int, len(t.header))
+	rows := append([][]string{t.header}, t.rows...)
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(plain(cell)))
+		}
+	}
+	last, before := len(widths)-1, 0
+	for _, w := range widths[:last] {
+		before += w + 2
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row[:last] {
+			cell = plain(cell)
+			b.WriteString(s.paint(cell))
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+		}
+		lines := []string{plain(row[last])}
+		if s.width > 0 {
+			lines = wrap(lines[0], max(minWrap, s.width-before))
+		}
+		for i, line := range lines {
+			if i > 0 {
+				b.WriteString(strings.Repeat(" ", before))
+			}
+			b.WriteString(s.paint(line) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// wrap breaks a text into lines of at most width runes, between words where it
+// can.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		for {
+			room := width - utf8.RuneCountInString(line)
+			if line != "" {
+				room--
+			}
+			if utf8.RuneCountInString(word) <= room {
+				line = strings.TrimPrefix(line+" "+word, " ")
+				break
+			}
+			if line == "" {
+				runes := []rune(word)
+				lines, word = append(lines, string(runes[:width])), string(runes[width:])
+				continue
+			}
+			lines, line = append(lines, line), ""
+		}
+	}
+	return append(lines, line)
+}
+
+// plain takes out what would move the cursor or hide text: names come from the
+// clusters that are watched.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// paint gives words that people look for their colour.
+func (s screen) paint(word string) string {
+	if !s.colour {
+		return word
+	}
+	code := ""
+	switch word {
+	case "SCALE_OUT", "EXECUTING", "CONVERGING", "PENDING", "paused":
+		code = "33" // yellow
+	case "SCALE_IN_CANDIDATE", "decided":
+		code = "36" // cyan
+	case "SCALE_IN_BLOCKED", "UNKNOWN", "REJECTED_STALE":
+		code = "35" // magenta
+	case "SUCCEEDED", "sustained":
+		code = "32" // green
+	case "FAILED":
+		code = "31" // red
+	default:
+		return word
+	}
+	return "\x1b[" + code + "m" + word + "\x1b[0m"
 }
