@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 )
@@ -43,16 +44,12 @@ func (t *tail) text() string {
 
 // excerpt is the end of it in one line, for an error.
 func (t *tail) excerpt() string {
-	s := strings.Join(strings.Fields(t.text()), " ")
+	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	s := strings.Join(strings.FieldsFunc(t.text(), blank), " ")
 	if over := len(s) - maxExcerpt; over > 0 {
 		s = "…" + strings.ToValidUTF8(s[over:], "")
 	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
+	return s
 }
 
 // observation is what a command prints when it is asked to observe.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	promconfig "github.com/prometheus/common/config"
 
@@ -226,13 +227,8 @@ func (c *Client) cause(ctx, limited context.Context, err error) error {
 
 // excerpt is the beginning of b as one line of text.
 func excerpt(b []byte) string {
-	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "")), " ")
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
+	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	s := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(b), ""), blank), " ")
 	if len(s) > maxExcerpt {
 		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
 	}
