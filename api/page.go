@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -13,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 //go:embed page
@@ -74,6 +76,9 @@ func (s *server) GetPage(c echo.Context, params GetPageParams) error {
 	now := s.Now()
 	if params.Scope == "" {
 		list := listViewOf(evaluations, listQueryOf(params), now)
+		ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
+		defer cancel()
+		list.Control = s.controlView(ctx, now, state.GlobalKey)
 		view.List = &list
 	} else {
 		scope := s.scopeView(c.Request().Context(), &evaluations[0], now)

@@ -42,6 +42,8 @@ type listView struct {
 	Previous, Next string
 	// Stale is how many of all scopes are out of date.
 	Stale int
+	// Control is that of the whole service.
+	Control controlView
 }
 
 // countView says how many scopes have an action; URL lists only those.

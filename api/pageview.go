@@ -3,11 +3,11 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -35,8 +35,13 @@ type scopeView struct {
 	Shadows []shadowView
 	// Tried are the rows down to the one that matched, Below those after it.
 	Tried, Below []rowView
-	History      historyView
-	Actions      actionsView
+	// Queries are those of the inputs whose rule set is loaded, Remarks what
+	// there is to say about the explanation.
+	Queries []ExplainedQuery
+	Remarks []string
+	Control controlView
+	History historyView
+	Actions actionsView
 }
 
 // badge is a word that makes a scope stand out; Kind is its style.
@@ -85,7 +90,10 @@ func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, now time
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	v := scopeViewOf(ev, now)
-	v.Tried, v.Below = rowViews(ev)
+	x := s.explanation(recordOf(ev), nil)
+	v.Tried, v.Below = rowViews(x.Rows)
+	v.Queries, v.Remarks = asked(x.Queries), x.Notes
+	v.Control = s.scopeControl(ctx, ev, now)
 	v.History = s.historyView(ctx, ev)
 	v.Actions = s.actionsView(ctx, ev)
 	return v
@@ -123,11 +131,8 @@ func scopeViewOf(ev *scaling.Evaluation, now time.Time) scopeView {
 }
 
 // rowViews splits the decision table at the row that matched.
-func rowViews(ev *scaling.Evaluation) (tried, below []rowView) {
-	r := &ev.Recommendation
-	for _, v := range evaluator.Explain(evaluator.Decided{
-		Row: r.Row, Facts: &ev.Facts, Current: r.CurrentWorkers, Booting: ev.Booting, Min: ev.MinWorkers, Max: ev.MaxWorkers,
-	}) {
+func rowViews(rows []scaling.RowVerdict) (tried, below []rowView) {
+	for _, v := range rows {
 		row := rowView{Row: v.Row, Matched: v.Verdict == scaling.RowMatched, Why: strings.Join(v.Because, "; ")}
 		if v.Verdict == scaling.RowNotTried {
 			below = append(below, row)
@@ -136,6 +141,11 @@ func rowViews(ev *scaling.Evaluation) (tried, below []rowView) {
 		tried = append(tried, row)
 	}
 	return tried, below
+}
+
+// asked leaves out what no query is known of.
+func asked(queries []ExplainedQuery) []ExplainedQuery {
+	return slices.DeleteFunc(slices.Clone(queries), func(q ExplainedQuery) bool { return q.Promql == "" })
 }
 
 // badges are in the order of their weight.

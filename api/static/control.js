@@ -21,7 +21,8 @@ function show() {
 }
 
 function body() {
-  const out = { scope: form.dataset.scope, reason: form.elements.reason.value.trim() };
+  const out = { reason: form.elements.reason.value.trim() };
+  if (form.dataset.scope !== "") out.scope = form.dataset.scope; // else the whole service
   const seconds = Number(form.elements.for.value);
   if (seconds > 0) {
     // Counted from the service's clock, which need not be this machine's.

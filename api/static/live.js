@@ -10,33 +10,49 @@ let loading = false;
 let again = false;
 let last = 0;
 
-// morph makes one node like another, keeping it wherever it is of the same kind.
+// alike says whether one node can become the other. What has an id stays itself.
+function alike(from, to) {
+  return from.nodeType === to.nodeType && from.nodeName === to.nodeName && (from.id ?? "") === (to.id ?? "");
+}
+
+// morph makes a node like another one of its kind.
 function morph(from, to) {
-  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName || from.id !== to.id) {
-    from.replaceWith(document.importNode(to, true));
-    return;
-  }
   if (from.nodeType !== Node.ELEMENT_NODE) {
     if (from.data !== to.data) from.data = to.data;
     return;
   }
-  const kept = from.dataset.keep !== undefined;
+  const kept = from.dataset.keep !== undefined; // a script's own: only data is new
   for (const { name } of [...from.attributes]) {
-    const own = name === "open" || (kept && !name.startsWith("data-"));
-    if (!own && !to.hasAttribute(name)) from.removeAttribute(name);
+    if (!kept && name !== "open" && !to.hasAttribute(name)) from.removeAttribute(name);
   }
   for (const { name, value } of to.attributes) {
-    if (kept && !name.startsWith("data-") && !name.startsWith("aria-")) continue;
-    if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    if ((!kept || name.startsWith("data-")) && from.getAttribute(name) !== value) from.setAttribute(name, value);
   }
-  if (kept || from.nodeName === "NOSCRIPT") return;
-  const old = [...from.childNodes];
-  const fresh = [...to.childNodes];
-  for (let i = 0; i < fresh.length; i++) {
-    if (old[i]) morph(old[i], fresh[i]);
-    else from.append(document.importNode(fresh[i], true));
+  if (!kept && from.nodeName !== "NOSCRIPT") children(from, to);
+}
+
+// children does that for everything inside, in order.
+function children(from, to) {
+  let old = from.firstChild;
+  for (const fresh of to.childNodes) {
+    const self = fresh.id && [...from.children].find((c) => c.id === fresh.id);
+    while (self && old && old !== self) old = drop(old);
+    if (old && alike(old, fresh)) {
+      morph(old, fresh);
+      old = old.nextSibling;
+    } else {
+      from.insertBefore(document.importNode(fresh, true), old);
+      if (old && !old.id) old = drop(old);
+    }
   }
-  for (const node of old.slice(fresh.length)) node.remove();
+  while (old) old = drop(old);
+}
+
+// drop removes a node and returns the next one.
+function drop(node) {
+  const next = node.nextSibling;
+  node.remove();
+  return next;
 }
 
 // tell shows what keeps the page from being right; nothing is the best news.

@@ -187,19 +187,24 @@ func ask[T any](b *tab, expression string) T {
 func (b *tab) see(words ...string) {
 	b.t.Helper()
 	for _, w := range words {
-		harness.Wait(b.t, 20*time.Second, fmt.Sprintf("the page shows %q", w), func(context.Context) error {
-			if text := b.words(); !strings.Contains(text, w) {
-				return fmt.Errorf("it shows:\n%s", text)
-			}
-			return nil
-		})
+		b.await(fmt.Sprintf("the page shows %q", w), `(document.body?.innerText ?? "").replace(/\s+/g, " ")`, w)
 	}
 }
 
-// words is what is visible, on one line.
-func (b *tab) words() string {
+// await waits until the value of an expression contains a text. While the tab
+// is on its way to another page there is no value.
+func (b *tab) await(what, expression, part string) {
 	b.t.Helper()
-	return strings.Join(strings.Fields(ask[string](b, "document.body.innerText")), " ")
+	harness.Wait(b.t, 20*time.Second, what, func(context.Context) error {
+		v, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](expression))
+		switch {
+		case err != nil:
+			return err
+		case !strings.Contains(v, part):
+			return fmt.Errorf("it is %q", v)
+		}
+		return nil
+	})
 }
 
 // keep takes a picture of the whole page.

@@ -2,13 +2,11 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"runtime"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +54,7 @@ func TestDemoIsLiveAndSaysWhenTheServiceIsGone(t *testing.T) {
 		_, err := harness.Get(ctx, base+"/-/ready")
 		return err
 	})
-	b.visit(base + "/?refresh=1")
+	b.visit(base + "/")
 	b.see("SCALE_OUT 1")
 	b.keep("demo-list")
 	b.do(chromedp.Click(chromedp.CSS("tbody th a")))
@@ -109,7 +107,7 @@ func TestStates(t *testing.T) {
 		{
 			name: "shortage", ev: []scaling.Evaluation{shortage("prod", scaling.Label{Name: "cluster", Value: "prod"}), idle("test")},
 			list: []string{"SCALE_OUT", "+2", "oldest blocked job 412 s"},
-			one:  []string{"2 → 4 workers", "sustained", "Rows below, which were not tried: 13", "neither the scope nor the service is paused", "No action was begun"},
+			one:  []string{"2 → 4 workers", "sustained", "What was asked of Prometheus", "Rows below, which were not tried: 13", "neither the scope nor the service is paused", "No action was begun"},
 		},
 		{
 			name: "unknown", ev: []scaling.Evaluation{blind("prod")},
@@ -129,7 +127,7 @@ func TestStates(t *testing.T) {
 		{name: "stale", ev: []scaling.Evaluation{old}, list: []string{"Out of date: 1 of 1 scopes"}, one: []string{"Out of date: no evaluation"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, nil, tt.ev...)
+			s := serve(t, tt.ev...)
 			for _, ev := range tt.ev {
 				if tt.name != "unknown" {
 					s.remember(t, ev)
@@ -178,7 +176,7 @@ func action(id string, now scaling.ActionState) *scaling.Execution {
 }
 
 func TestErrorsAreSaid(t *testing.T) {
-	s := serve(t, nil, shortage("prod"))
+	s := serve(t, shortage("prod"))
 	b := open(t, phone)
 	b.visit(s.url + "/?scope=none&refresh=soon")
 	b.see("Bad Request", "is not a whole number")
@@ -189,9 +187,7 @@ func TestErrorsAreSaid(t *testing.T) {
 	// A scope that is forgotten while somebody looks at it is no error of the page.
 	b.visit(scopeURL(s, "prod", "&refresh=1"))
 	b.see("2 → 4 workers")
-	s.board.mu.Lock()
-	s.board.evaluations = nil
-	s.board.mu.Unlock()
+	s.forget("prod")
 	b.see(`there is no scope "prod"`)
 }
 
@@ -203,22 +199,21 @@ func TestHostileNames(t *testing.T) {
 	ev.Execution = action(hostile, scaling.ActionFailed)
 	ev.Execution.Error, ev.Execution.Actuator = hostile, hostile
 	ev.Shadows = []scaling.Shadow{{RuleSet: scaling.RuleSetRef{Name: hostile}, Action: scaling.NoAction, Reason: hostile}}
-	s := serve(t, nil, ev)
+	s := serve(t, ev)
 	s.remember(t, ev)
 	b := open(t, desk)
-	for _, target := range []string{s.url + "/?refresh=1", scopeURL(s, hostile, "&refresh=1"), s.url + "/?refresh=1&q=" + url.QueryEscape(hostile), s.url + "/?" + url.QueryEscape(hostile) + "=1"} {
+	for _, target := range []string{s.url + "/", scopeURL(s, hostile, ""), s.url + "/?q=" + url.QueryEscape(hostile)} {
 		b.visit(target)
 		b.see("<img src=x onerror=alert(1)>")
-		before := ask[string](b, `document.getElementById("now").dateTime`)
-		harness.Wait(t, 20*time.Second, "the page was replaced once", func(context.Context) error {
-			if ask[string](b, `document.getElementById("now").dateTime`) == before {
-				return fmt.Errorf("not yet")
-			}
-			return nil
-		})
+		ev.Recommendation.Reason += " again"
+		s.publish(ev)
+		b.see(ev.Recommendation.Reason[len(hostile):])
 		require.Zero(t, ask[int](b, "document.images.length"))
 		require.Zero(t, ask[int](b, `document.querySelectorAll("script:not([src])").length`))
 	}
+	b.visit(s.url + "/?" + url.QueryEscape(hostile) + "=1")
+	b.see("Bad Request", "<img src=x onerror=alert(1)>")
+	require.Zero(t, ask[int](b, "document.images.length"))
 	b.visit(scopeURL(s, hostile, ""))
 	require.Equal(t, hostile+" · zeta-scaler", ask[string](b, "document.title"))
 	b.fits()
@@ -226,7 +221,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func TestThousandScopes(t *testing.T) {
-	s := serve(t, nil, many(1000)...)
+	s := serve(t, many(1000)...)
 	b := open(t, desk)
 	best := 1e9
 	for range 5 {
@@ -248,15 +243,14 @@ func TestThousandScopes(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS(`[name="q"]`), "team=team-07"))
 	b.see("Scopes 1 to 25 of 25, filtered from 1000")
 	require.Equal(t, "q", ask[string](b, "document.activeElement.name"), "the focus was lost")
-	require.Contains(t, ask[string](b, "location.search"), "q=team%3Dteam-07")
+	b.await("the address follows", "location.search", "q=team%3Dteam-07")
 	b.do(chromedp.SendKeys(chromedp.CSS(`[name="q"]`), " no-such"))
 	b.see("None of the 1000 scopes is like that.")
 	b.visit(s.url + "/?action=SCALE_OUT&sort=-scope")
 	b.see("filtered from 1000")
 	require.Equal(t, "descending", ask[string](b, `document.querySelector("thead th").getAttribute("aria-sort")`))
 	b.do(chromedp.Click(chromedp.CSS("thead th:nth-child(2) a")))
-	b.see("Sort by")
-	require.Contains(t, ask[string](b, "location.search"), "sort=workers")
+	b.await("a column head sorts", "location.search", "sort=workers")
 	b.visit(s.url + "/")
 	b.do(chromedp.Click(chromedp.CSS(`a[rel="next"]`)))
 	b.see("Scopes 101 to 200 of 1000", "Page 2 of 10")
@@ -269,7 +263,7 @@ func TestThousandScopes(t *testing.T) {
 }
 
 func TestKeyboardAloneIsEnough(t *testing.T) {
-	s := serve(t, nil, shortage("prod"))
+	s := serve(t, shortage("prod"))
 	b := open(t, desk)
 	b.visit(s.url + "/?refresh=1")
 	b.do(chromedp.KeyEvent(kb.Tab))
@@ -290,103 +284,99 @@ func TestKeyboardAloneIsEnough(t *testing.T) {
 		}
 	}
 	require.NotEqual(t, "none", ask[string](b, "getComputedStyle(document.activeElement).outlineStyle"), "the focus is not to be seen")
-	s.board.change(func(ev *scaling.Evaluation) { ev.Recommendation.Reason = "something new" })
+	s.publish(saying("something new"))
 	b.see("something new")
 	require.Equal(t, "prod", ask[string](b, "document.activeElement.textContent"), "an update took the focus")
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.see("Rows below")
-	for i := 0; ask[string](b, "document.activeElement.tagName") != "SUMMARY"; i++ {
+	for i := 0; !strings.HasPrefix(ask[string](b, "document.activeElement.textContent"), "Rows below"); i++ {
 		require.Less(t, i, 40, "the rows below cannot be reached")
 		b.do(chromedp.KeyEvent(kb.Tab))
 	}
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.see("max(min, current − 1)")
-	s.board.change(func(ev *scaling.Evaluation) { ev.Recommendation.Reason = "newer still" })
+	s.publish(saying("newer still"))
 	b.see("newer still")
-	require.True(t, ask[bool](b, `document.querySelector("details").open`), "an update closed what was opened")
+	require.True(t, ask[bool](b, `document.activeElement.parentElement.open`), "an update closed what was opened")
 	require.Equal(t, "SUMMARY", ask[string](b, "document.activeElement.tagName"))
 }
 
-// told is what the service was asked to pause.
-type told struct {
-	mu    sync.Mutex
-	calls []map[string]string
+// saying is the scope prod with another reason.
+func saying(reason string) scaling.Evaluation {
+	ev := shortage("prod")
+	ev.Recommendation.Reason = reason
+	return ev
 }
 
-func (p *told) all() []map[string]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]map[string]string(nil), p.calls...)
+// The stream alone brings what is new; nothing is asked for in between.
+func TestTicksComeByTheStream(t *testing.T) {
+	s := serve(t, shortage("prod"))
+	b := open(t, desk)
+	b.visit(scopeURL(s, "prod", "&refresh=3600"))
+	b.see("Live: follows every tick of the service.", "2 → 4 workers")
+	for i := range 3 {
+		words := fmt.Sprintf("tick %d of the test", i)
+		s.publish(saying(words))
+		b.see(words)
+	}
+	b.do(chromedp.Click(chromedp.CSS("#status a")))
+	b.see("Does not load itself again.")
+	s.publish(saying("nobody is told"))
+	b.visit(scopeURL(s, "prod", "&refresh=0"))
+	b.see("nobody is told", "Keep it up to date")
 }
 
 func TestPauseAsksForTheCredential(t *testing.T) {
-	var calls told
-	var s *site
-	s = serve(t, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodPost {
-				next.ServeHTTP(w, r)
-				return
-			}
-			call := map[string]string{"path": r.URL.Path, "authorization": r.Header.Get("Authorization"), "cookie": r.Header.Get("Cookie")}
-			var body map[string]string
-			_ = json.NewDecoder(r.Body).Decode(&body)
-			for k, v := range body {
-				call[k] = v
-			}
-			calls.mu.Lock()
-			calls.calls = append(calls.calls, call)
-			calls.mu.Unlock()
-			if r.Header.Get("Authorization") == "Bearer wrong" {
-				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-				w.Header().Set("Content-Type", "application/problem+json")
-				w.WriteHeader(http.StatusUnauthorized)
-				_, _ = w.Write([]byte(`{"detail":"a valid credential is needed: basic or bearer"}`))
-				return
-			}
-			paused := r.URL.Path == "/autoscaler/pause"
-			s.board.change(func(ev *scaling.Evaluation) { ev.Paused = paused })
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(`{}`))
-		})
-	}, shortage("a/b%2Fc"))
+	s := serve(t, shortage("a/b%2Fc"))
 	b := open(t, phone)
 	b.visit(scopeURL(s, "a/b%2Fc", "&refresh=0"))
 	b.see("A pause keeps everybody from acting")
 	pause, resume := chromedp.CSS(`[value="pause"]`), chromedp.CSS(`[value="resume"]`)
-	secret := chromedp.CSS(`[name="secret"]`)
+	reason, secret := chromedp.CSS(`[name="reason"]`), chromedp.CSS(`[name="secret"]`)
 	b.do(chromedp.Click(pause))
-	require.Empty(t, calls.all(), "a reason is needed")
-
-	b.do(chromedp.SendKeys(chromedp.CSS(`[name="reason"]`), "maintenance <b>"), chromedp.SendKeys(secret, "wrong"), chromedp.Click(pause))
+	b.do(chromedp.SendKeys(reason, "maintenance <b>"), chromedp.SendKeys(secret, "wrong"), chromedp.Click(pause))
 	b.see("401: a valid credential is needed")
-	b.do(chromedp.SetValue(secret, "right"), chromedp.SetValue(chromedp.CSS(`[name="for"]`), "3600"), chromedp.Click(pause))
-	b.see("Paused.", "This scope is paused")
+	require.Empty(t, s.posted(), "a reason and a right credential are needed")
+
+	b.do(chromedp.SetValue(secret, token), chromedp.SetValue(chromedp.CSS(`[name="for"]`), "3600"), chromedp.Click(pause))
+	b.see("Paused.", "This scope since", "left): maintenance <b>", "It counts from the next tick on.")
 	b.keep("pause-phone")
 	b.do(chromedp.Click(resume))
 	b.see("Resumed.", "A pause keeps everybody from acting")
 	b.do(chromedp.SetValue(chromedp.CSS(`[name="kind"]`), "basic"))
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[name="kind"]').dispatchEvent(new Event("change"))`))
-	b.do(chromedp.SendKeys(chromedp.CSS(`[name="user"]`), "ops"), chromedp.SendKeys(secret, "pä:ss"), chromedp.Click(pause))
-	b.see("This scope is paused")
+	b.do(chromedp.SendKeys(chromedp.CSS(`[name="user"]`), "ops"), chromedp.SendKeys(secret, password), chromedp.Click(pause))
+	b.see("by ops,")
 
-	got := calls.all()
-	require.Len(t, got, 4)
-	require.Equal(t, "a/b%2Fc", got[1]["scope"])
-	require.Equal(t, "maintenance <b>", got[1]["reason"])
-	require.Equal(t, "Bearer right", got[1]["authorization"])
-	until, err := time.Parse(time.RFC3339, got[1]["until"])
+	got := s.posted()
+	require.Len(t, got, 3)
+	require.Equal(t, "/autoscaler/pause", got[0].path)
+	require.Equal(t, "Bearer "+token, got[0].authorization)
+	require.Equal(t, "a/b%2Fc", got[0].body["scope"])
+	require.Equal(t, "maintenance <b>", got[0].body["reason"])
+	until, err := time.Parse(time.RFC3339, fmt.Sprint(got[0].body["until"]))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(time.Hour), until, time.Minute)
-	require.Equal(t, "/autoscaler/resume", got[2]["path"])
-	require.Equal(t, "Bearer right", got[2]["authorization"], "the credential is remembered while the page is open")
-	require.NotContains(t, got[2], "until")
-	require.Equal(t, "Basic b3BzOnDDpDpzcw==", got[3]["authorization"])
+	require.Equal(t, "/autoscaler/resume", got[1].path)
+	require.Equal(t, "Bearer "+token, got[1].authorization, "the credential is remembered while the page is open")
+	require.NotContains(t, got[1].body, "until")
+	for _, p := range got {
+		require.Empty(t, p.cookie)
+	}
 
 	require.Zero(t, ask[int](b, "localStorage.length + sessionStorage.length"))
 	require.Empty(t, ask[string](b, "document.cookie"))
 	b.visit(scopeURL(s, "a/b%2Fc", "&refresh=0"))
-	b.do(chromedp.SendKeys(chromedp.CSS(`[name="reason"]`), "again"), chromedp.Click(resume))
-	b.see("Resumed.")
-	require.Empty(t, calls.all()[4]["authorization"], "a reload forgets the credential")
+	b.see("by ops,")
+	b.do(chromedp.SendKeys(secret, "wrong"), chromedp.SendKeys(reason, "again"), chromedp.Click(resume))
+	b.see("401: a valid credential is needed")
+	require.Len(t, s.posted(), 3, "a reload forgets the credential")
+
+	b.visit(s.url + "/?refresh=0")
+	b.do(chromedp.Click(chromedp.CSS(`[aria-labelledby="control"] summary`)))
+	b.see("A pause of the whole service")
+	b.do(chromedp.SendKeys(secret, token), chromedp.SendKeys(reason, "all hands"), chromedp.Click(pause))
+	b.see("The whole service since", "all hands")
+	require.NotContains(t, s.posted()[3].body, "scope")
+	b.keep("pause-all-phone")
 }

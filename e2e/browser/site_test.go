@@ -1,11 +1,14 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,90 +16,114 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/bcrypt"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
+	"github.com/zeta-scaler/zeta-scaler/web"
 )
 
 // hostile breaks out of any context that does not escape it.
 const hostile = `"><img src=x onerror=alert(1)><script>alert(1)</script>'&{{.}}</title>`
 
-// board shows what a test wants to see.
-type board struct {
-	mu          sync.Mutex
-	evaluations []scaling.Evaluation
-	follower    bool
-}
-
-func (b *board) Evaluations() []scaling.Evaluation {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.evaluations)
-}
-
-func (b *board) Evaluation(key string) (scaling.Evaluation, bool) {
-	for _, ev := range b.Evaluations() {
-		if ev.Scope.Key == key {
-			return ev, true
-		}
-	}
-	return scaling.Evaluation{}, false
-}
-
-func (b *board) Leader() bool  { return !b.follower }
-func (b *board) Epoch() uint64 { return 7 }
-
-// change changes the evaluation of every scope.
-func (b *board) change(f func(*scaling.Evaluation)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.evaluations = slices.Clone(b.evaluations)
-	for i := range b.evaluations {
-		f(&b.evaluations[i])
-	}
-}
-
-// site serves the real API over a board that tests change.
+// site serves the real API behind the real checks of credentials, over what a
+// test publishes.
 type site struct {
 	url   string
-	board *board
+	board *evaluator.Board
 	store state.Store
-	stop  func()
+
+	mu    sync.Mutex
+	posts []post
 }
 
-// wrapper lets a test stand in front of the API.
-type wrapper func(http.Handler) http.Handler
+// post is a changing call that was made.
+type post struct {
+	path, authorization, cookie string
+	body                        map[string]any
+}
 
-func serve(t *testing.T, wrap wrapper, evaluations ...scaling.Evaluation) *site {
+// token may change something, and so may the user ops with this password.
+const (
+	token    = "let-me-in"
+	password = "pä:ss"
+)
+
+func serve(t *testing.T, evaluations ...scaling.Evaluation) *site {
 	t.Helper()
-	s := &site{board: &board{evaluations: evaluations}, store: memory.New()}
+	s := &site{board: evaluator.NewBoard(7), store: memory.New()}
+	s.publish(evaluations...)
+	dir := t.TempDir()
+	tokens, users := filepath.Join(dir, "tokens"), filepath.Join(dir, "web.yml")
+	require.NoError(t, os.WriteFile(tokens, []byte(token+"\n"), 0o600))
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(users, fmt.Appendf(nil, "basic_auth_users: {ops: '%s'}\n", hash), 0o600))
+	ctx, cancel := context.WithCancel(context.Background())
 	handler, err := api.New(api.Options{
-		Board: s.board, History: s.store, Table: table(),
+		Board: s.board, History: s.store, Store: s.store, Table: evaluator.Table(),
 		Ready:   func(context.Context) error { return nil },
-		Metrics: http.NotFoundHandler(),
+		Metrics: http.NotFoundHandler(), User: web.User, Stopping: ctx.Done(),
+		Queries:       queries,
+		PrometheusURL: func() string { return "http://prometheus:9090" },
 	})
 	require.NoError(t, err)
-	if wrap != nil {
-		handler = wrap(handler)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l)
-	}()
-	s.url = "http://" + l.Addr().String()
-	s.stop = sync.OnceFunc(func() {
-		_ = server.Close()
-		<-done
+	server, err := web.Listen(ctx, web.Options{
+		ListenAddress: "127.0.0.1:0", ConfigFile: users, BearerTokensFile: tokens, OpenReads: true,
 	})
-	t.Cleanup(s.stop)
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, s.record(handler)) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	s.url = "http://" + server.Addr().String()
 	t.Logf("started the API with %d scopes on %s", len(evaluations), s.url)
 	return s
+}
+
+// record notes the calls that get past the checks.
+func (s *site) record(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			raw, _ := io.ReadAll(r.Body)
+			p := post{path: r.URL.Path, authorization: r.Header.Get("Authorization"), cookie: r.Header.Get("Cookie")}
+			_ = json.Unmarshal(raw, &p.body)
+			s.mu.Lock()
+			s.posts = append(s.posts, p)
+			s.mu.Unlock()
+			r.Body = io.NopCloser(bytes.NewReader(raw))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *site) posted() []post {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.posts)
+}
+
+// publish is a tick.
+func (s *site) publish(evaluations ...scaling.Evaluation) {
+	s.board.Publish(context.Background(), slices.Clone(evaluations), nil)
+}
+
+// forget makes a scope that is gone.
+func (s *site) forget(key string) {
+	s.board.Publish(context.Background(), nil, []scaling.Scope{{Key: key}})
+}
+
+// queries are those of the fixtures' rule set.
+func queries(scaling.RuleSetRef) map[string]evaluator.Query {
+	return map[string]evaluator.Query{
+		"avg_cpu":            {Expr: `avg by (cluster) (seatunnel_zeta_worker_cpu_ratio)`},
+		"oldest_blocked_job": {Expr: `max by (cluster) (seatunnel_zeta_pending_job_oldest_seconds)`},
+	}
 }
 
 // put writes one line of history.
@@ -132,19 +159,6 @@ func (s *site) remember(t *testing.T, ev scaling.Evaluation) {
 	}
 }
 
-// table is short, and has the rows that the fixtures name.
-func table() []scaling.Row {
-	return []scaling.Row{
-		{ID: scaling.RowPaused, When: "scope or service paused", Action: scaling.NoAction, Target: "current"},
-		{ID: scaling.RowWorkersUnknown, When: "current unknown", Action: scaling.NoAction, Target: "unknown"},
-		{ID: scaling.RowBelowMin, When: "current + booting < min, for floor_delay", Action: scaling.ScaleOut, Target: "min"},
-		{ID: scaling.RowShortage, When: "shortage", Action: scaling.ScaleOut, Target: "step policy"},
-		{ID: scaling.RowIdleHeld, When: "idle ∧ ¬settled", Action: scaling.ScaleInBlocked, Target: "current"},
-		{ID: scaling.RowIdle, When: "idle", Action: scaling.ScaleInCandidate, Target: "max(min, current − 1)"},
-		{ID: scaling.RowSteady, When: "otherwise", Action: scaling.NoAction, Target: "current"},
-	}
-}
-
 // shortage is a scope whose jobs wait for workers, decided just now.
 func shortage(key string, labels ...scaling.Label) scaling.Evaluation {
 	now := time.Now()
@@ -153,7 +167,10 @@ func shortage(key string, labels ...scaling.Label) scaling.Evaluation {
 		Recommendation: scaling.Recommendation{
 			Scope: key, RecommendationID: scaling.RecommendationID(7, 12, key), MasterEpoch: 7, Generation: 12,
 			Action: scaling.ScaleOut, Row: scaling.RowShortage,
-			Reason:         "oldest blocked job 412 s > 60 s for 5m30s (window 5m); 2 → 4 workers",
+			Reason: "oldest blocked job 412 s > 60 s for 5m30s (window 5m); 2 → 4 workers",
+			MetricsSnapshot: map[string]scaling.Measurement{
+				"oldest_blocked_job": {Value: scaling.Known(412), Unit: "seconds"}, "avg_cpu": {Value: scaling.Known(0.8612), Unit: "ratio"},
+			},
 			CurrentWorkers: new(2), RecommendedWorkers: new(4), MetricsValid: true, StaleWorkerCount: new(0),
 			RuleSet:    scaling.RuleSetRef{Name: "zeta-auto", Version: "1.0.0", Digest: "sha256:9f2c"},
 			ObservedAt: now, Timestamp: now, Since: now.Add(-time.Minute), ValidUntil: now.Add(time.Hour),
