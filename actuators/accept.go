@@ -131,9 +131,9 @@ func (x *Executor) Accept(ctx context.Context, recommendationID string) (scaling
 			return v, nil
 		}
 	}
-	for {
+	for conflicts := 0; ; conflicts++ {
 		v, err := x.accept(ctx, s, id, recommendationID)
-		if errors.Is(err, errAgain) && ctx.Err() == nil {
+		if errors.Is(err, errAgain) && conflicts < maxConflicts && ctx.Err() == nil {
 			continue
 		}
 		return v, err
@@ -286,7 +286,7 @@ func (x *Executor) Resolve(ctx context.Context, recommendationID string) (scalin
 	if c := s.copied.Load(); c != nil && (c.Held == nil || !c.Held.Has(recommendationID)) {
 		return resolved(verdict, c.Action, recommendationID), nil
 	}
-	for {
+	for conflicts := 0; ; conflicts++ {
 		err := x.change(ctx, s, func(d *draft) bool {
 			if d.Held == nil || !d.Held.Has(recommendationID) {
 				verdict = resolved(verdict, d.Action, recommendationID)
@@ -297,7 +297,7 @@ func (x *Executor) Resolve(ctx context.Context, recommendationID string) (scalin
 			d.drop(scaling.ActionCancelled, "its alert was resolved before it began")
 			return true
 		})
-		if errors.Is(err, errAgain) && ctx.Err() == nil {
+		if errors.Is(err, errAgain) && conflicts < maxConflicts && ctx.Err() == nil {
 			continue
 		}
 		return verdict, err

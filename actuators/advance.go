@@ -16,6 +16,10 @@ type pace struct {
 	next  time.Time
 }
 
+// maxConflicts is how often in a row a record may be changed by somebody else
+// before that is an error.
+const maxConflicts = 5
+
 // advance does every step of a scope that is due now and returns when the next
 // one is, zero if only an event can bring it.
 func (x *Executor) advance(ctx context.Context, s *scope) (time.Time, error) {
@@ -26,15 +30,15 @@ func (x *Executor) advance(ctx context.Context, s *scope) (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer s.turn.unlock()
-	for {
+	for conflicts := 0; ; {
 		if err := x.leads(); err != nil {
 			return time.Time{}, err
 		}
 		p, err := x.step(ctx, s)
 		switch {
 		case errors.Is(err, errAgain):
-			if ctx.Err() != nil {
-				return time.Time{}, ctx.Err()
+			if conflicts++; conflicts > maxConflicts || ctx.Err() != nil {
+				return time.Time{}, err
 			}
 		case err != nil:
 			return time.Time{}, err

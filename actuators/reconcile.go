@@ -1,6 +1,10 @@
 package actuators
 
-import "github.com/zeta-scaler/zeta-scaler/scaling"
+import (
+	"slices"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
 
 // takeOver makes the record of an older leader ours. Writing it stops that
 // leader: its next write finds another version. Nothing is replayed: what had
@@ -19,7 +23,10 @@ func (d *draft) takeOver() {
 	if d.Action.State != scaling.ActionExecuting {
 		return
 	}
-	if !announced(&d.ExecutionRecord) {
+	// A request whose reply was lost may still be on its way, even if the
+	// platform had not acted when it was read.
+	lost := slices.ContainsFunc(d.Action.Transitions, func(t scaling.Transition) bool { return t.State == scaling.ActionUnknown })
+	if !lost && !announced(&d.ExecutionRecord) {
 		d.end(scaling.ActionSuperseded, "the leader changed, and nothing had been done")
 		return
 	}

@@ -14,7 +14,7 @@ import (
 
 // errAgain says that the record was changed under our feet and has to be
 // judged again.
-var errAgain = errors.New("the action record was read again")
+var errAgain = fmt.Errorf("%w: the action record was changed by another writer", ErrStore)
 
 // open reports whether the action has begun and is not over.
 func open(a *scaling.Execution) bool { return a != nil && !a.State.Final() }

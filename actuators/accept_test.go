@@ -1,0 +1,448 @@
+package actuators_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/state/memory"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// bench is an executor with everything around it in the test's hands.
+type bench struct {
+	t      testing.TB
+	store  state.Store
+	clock  *virtual
+	p      *stand
+	x      *actuators.Executor
+	events []scaling.Event
+	cfg    actuators.ScopeConfig
+}
+
+// stand is a platform that answers as told.
+type stand struct {
+	st       actuators.State
+	observe  error
+	answers  []error
+	calls    []int
+	fences   []actuators.Fence
+	blind    bool
+	dry      bool
+	onScale  func()
+	noEffect bool
+}
+
+func (p *stand) Capabilities() actuators.Capabilities {
+	return actuators.Capabilities{Observes: !p.blind && !p.dry, DryRun: p.dry}
+}
+
+func (p *stand) Observe(context.Context, actuators.Target) (actuators.State, error) {
+	return p.st, p.observe
+}
+
+func (p *stand) Release(context.Context, actuators.Target, []actuators.Worker, actuators.Fence) error {
+	return actuators.ErrUnsupported
+}
+
+func (p *stand) Scale(_ context.Context, _ actuators.Target, want int, f actuators.Fence) error {
+	p.calls, p.fences = append(p.calls, want), append(p.fences, f)
+	if p.onScale != nil {
+		p.onScale()
+	}
+	var err error
+	if len(p.answers) > 0 {
+		err, p.answers = p.answers[0], p.answers[1:]
+	}
+	if err == nil && !p.noEffect {
+		p.st.Desired = want
+	}
+	return err
+}
+
+func newBench(t testing.TB, change func(*actuators.ScopeConfig)) *bench {
+	b := &bench{t: t, store: memory.New(), clock: &virtual{start}, p: &stand{st: actuators.State{Desired: 2, Ready: 2}}}
+	b.cfg = actuators.ScopeConfig{
+		Scope: scaling.Scope{Key: scopeKey}, Mode: scaling.Webhook, Kind: "test", Target: "t", Actuator: b.p, TriggerWindow: time.Minute,
+	}
+	if change != nil {
+		change(&b.cfg)
+	}
+	b.lead(3)
+	return b
+}
+
+func (b *bench) lead(epoch uint64) {
+	x, err := actuators.New(b.t.Context(), actuators.Options{
+		Store: b.store, Clock: b.clock, Epoch: epoch, Rand: func() float64 { return 0 },
+		Emit: func(e scaling.Event) { b.events = append(b.events, e) },
+	})
+	require.NoError(b.t, err)
+	x.Configure([]actuators.ScopeConfig{b.cfg})
+	b.x = x
+}
+
+// decide stores and publishes a decision of epoch 3 and returns its id.
+func (b *bench) decide(generation uint64, action scaling.Action, current, target int, change ...func(*state.DecisionRecord)) string {
+	now := b.clock.t
+	id := scaling.RecommendationID(3, generation, scopeKey)
+	rec := scaling.Recommendation{
+		Scope: scopeKey, RecommendationID: id, MasterEpoch: 3, Generation: generation, Action: action, Row: scaling.RowShortage,
+		CurrentWorkers: &current, RecommendedWorkers: &target, ObservedAt: now, ValidUntil: now.Add(45 * time.Second),
+		TriggerConditions: []scaling.Condition{{Name: "blocked"}}, RuleSet: scaling.RuleSetRef{Name: "r"},
+	}
+	d := state.DecisionRecord{
+		Epoch: 3, Generation: generation, Intent: scaling.IntentOf(action, target), Row: rec.Row, RecommendationID: id, Recommendation: rec,
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	b.put(state.Decision, scopeKey, d)
+	b.put(state.Tick, "r", state.TickRecord{RuleSet: "r", Last: now})
+	b.x.Publish(b.t.Context(), []scaling.Evaluation{{Scope: b.cfg.Scope, Recommendation: rec, Mode: b.cfg.Mode, Tick: now}}, nil)
+	return id
+}
+
+func (b *bench) put(kind state.Kind, key string, v any) {
+	r, err := b.store.Get(b.t.Context(), kind, key)
+	if !errors.Is(err, state.ErrNotFound) {
+		require.NoError(b.t, err)
+	}
+	put, err := state.NewPut(kind, key, r.Version, v)
+	require.NoError(b.t, err)
+	_, err = b.store.Apply(b.t.Context(), state.Batch{Puts: []state.Put{put}})
+	require.NoError(b.t, err)
+}
+
+func (b *bench) accept(id string) scaling.Verdict {
+	v, err := b.x.Accept(b.t.Context(), id)
+	require.NoError(b.t, err)
+	return v
+}
+
+func (b *bench) advance() { require.NoError(b.t, b.x.Advance(b.t.Context())) }
+
+func (b *bench) wait(d time.Duration) { b.clock.t = b.clock.t.Add(d) }
+
+func (b *bench) record() state.ExecutionRecord {
+	r, _, err := state.Load[state.ExecutionRecord](b.t.Context(), b.store, state.Execution, scopeKey)
+	require.NoError(b.t, err)
+	return r
+}
+
+func (b *bench) states() []scaling.ActionState {
+	var out []scaling.ActionState
+	a := b.record().Action
+	if a == nil {
+		return nil
+	}
+	for _, t := range a.Transitions {
+		out = append(out, t.State)
+	}
+	return out
+}
+
+// converged lets the workers of the action in flight come.
+func (b *bench) converged(generation uint64, n int) {
+	b.p.st.Ready = n
+	b.wait(15 * time.Second)
+	b.decide(generation, scaling.NoAction, n, n)
+	b.advance()
+}
+
+func TestVerdicts(t *testing.T) {
+	advisory := scaling.Advisory
+	for name, c := range map[string]struct {
+		cfg    func(*actuators.ScopeConfig)
+		before func(*bench)
+		id     string
+		want   scaling.VerdictResult
+	}{
+		"accepted":               {want: scaling.VerdictAccepted},
+		"malformed":              {id: "x", want: scaling.VerdictUnknown},
+		"unknown scope":          {id: "3-1-other", want: scaling.VerdictUnknown},
+		"unknown generation":     {id: "3-9-st", want: scaling.VerdictUnknown},
+		"older epoch":            {id: "2-5-st", want: scaling.VerdictStaleEpoch},
+		"older generation":       {id: "3-4-st", want: scaling.VerdictSuperseded},
+		"expired":                {before: func(b *bench) { b.wait(time.Minute) }, want: scaling.VerdictExpired},
+		"hold":                   {before: func(b *bench) { b.decide(5, scaling.NoAction, 2, 2) }, want: scaling.VerdictSuperseded},
+		"scale-in":               {before: func(b *bench) { b.decide(5, scaling.ScaleInCandidate, 2, 1) }, want: scaling.VerdictAdvisory},
+		"advisory":               {cfg: func(c *actuators.ScopeConfig) { c.Mode = scaling.Advisory }, want: scaling.VerdictAdvisory},
+		"no mode":                {cfg: func(c *actuators.ScopeConfig) { c.Mode = "" }, want: scaling.VerdictAdvisory},
+		"application mode":       {cfg: func(c *actuators.ScopeConfig) { c.Deployment = scaling.Application }, want: scaling.VerdictAdvisory},
+		"no actuator":            {cfg: func(c *actuators.ScopeConfig) { c.Actuator = nil }, want: scaling.VerdictAdvisory},
+		"mode by control record": {before: func(b *bench) { b.put(state.Control, scopeKey, state.ControlRecord{Mode: &advisory}) }, want: scaling.VerdictAdvisory},
+		"scope paused":           {before: func(b *bench) { b.put(state.Control, scopeKey, state.ControlRecord{Paused: true}) }, want: scaling.VerdictPaused},
+		"service paused":         {before: func(b *bench) { b.put(state.Control, state.GlobalKey, state.ControlRecord{Paused: true}) }, want: scaling.VerdictPaused},
+		"left the configuration": {before: func(b *bench) { b.x.Configure(nil) }, want: scaling.VerdictAdvisory},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, c.cfg)
+			id := b.decide(5, scaling.ScaleOut, 2, 3)
+			if c.before != nil {
+				c.before(b)
+			}
+			if c.id != "" {
+				id = c.id
+			}
+			v := b.accept(id)
+			require.Equal(t, c.want, v.Result, v.Reason)
+			if c.want != scaling.VerdictAccepted {
+				require.NotEmpty(t, v.Reason)
+				b.advance()
+				require.Empty(t, b.p.calls)
+				return
+			}
+			require.Equal(t, scaling.VerdictDuplicate, b.accept(id).Result)
+		})
+	}
+}
+
+func TestNewerEpochIsNotAnswered(t *testing.T) {
+	b := newBench(t, nil)
+	b.decide(5, scaling.ScaleOut, 2, 3)
+	_, err := b.x.Accept(t.Context(), "4-5-st")
+	require.ErrorIs(t, err, actuators.ErrNotLeader)
+}
+
+// TestValidityIsRefreshedByTheTick: a recommendation that stands is not written
+// again, but its rule set's tick is.
+func TestValidityIsRefreshedByTheTick(t *testing.T) {
+	b := newBench(t, nil)
+	id := b.decide(5, scaling.ScaleOut, 2, 3)
+	b.wait(5 * time.Minute)
+	b.put(state.Tick, "r", state.TickRecord{RuleSet: "r", Last: b.clock.t})
+	require.Equal(t, scaling.VerdictAccepted, b.accept(id).Result)
+}
+
+func TestConvergence(t *testing.T) {
+	b := newBench(t, nil)
+	id := b.decide(5, scaling.ScaleOut, 2, 3)
+	b.accept(id)
+	require.Empty(t, b.p.calls, "accepting does not act")
+	b.p.onScale = func() {
+		r := b.record()
+		require.Equal(t, scaling.ActionExecuting, r.Action.State, "stored before the call")
+		require.True(t, r.ActionInFlight)
+		require.Equal(t, 3, r.Booting[0].Target)
+	}
+	b.advance()
+	b.p.onScale = nil
+	require.Equal(t, []int{3}, b.p.calls)
+	require.Equal(t, id, b.p.fences[0].RecommendationID)
+	require.Equal(t, uint64(3), b.p.fences[0].Epoch)
+
+	b.p.st.Ready = 3
+	b.advance()
+	require.Equal(t, scaling.ActionConverging, b.record().Action.State, "the inventory has to agree")
+	require.True(t, b.record().CooldownUntil.IsZero())
+	b.converged(6, 3)
+	r := b.record()
+	require.Equal(t, []scaling.ActionState{"PENDING", "EXECUTING", "CONVERGING", "SUCCEEDED"}, b.states())
+	require.Equal(t, b.clock.t.Add(5*time.Minute), r.CooldownUntil)
+	require.Empty(t, r.Booting)
+	require.False(t, r.ActionInFlight)
+	require.Len(t, b.events, 4)
+
+	id = b.decide(7, scaling.ScaleOut, 3, 4)
+	require.Equal(t, scaling.VerdictHeld, b.accept(id).Result)
+	b.advance()
+	require.Len(t, b.p.calls, 1)
+	b.wait(5 * time.Minute)
+	b.decide(7, scaling.ScaleOut, 3, 4)
+	b.advance()
+	require.Equal(t, []int{3, 4}, b.p.calls, "what was held begins when the cooldown ends")
+}
+
+func TestAnswers(t *testing.T) {
+	other := &actuators.OtherWriterError{Writer: "HorizontalPodAutoscaler st/worker", Detail: "it targets the workload"}
+	for name, c := range map[string]struct {
+		answers []error
+		blind   bool
+		want    []scaling.ActionState
+		calls   int
+	}{
+		"stale":       {[]error{actuators.ErrStale}, false, []scaling.ActionState{"PENDING", "EXECUTING", "REJECTED_STALE"}, 1},
+		"refused":     {[]error{actuators.ErrRefused}, false, []scaling.ActionState{"PENDING", "EXECUTING", "FAILED"}, 1},
+		"other":       {[]error{other}, false, []scaling.ActionState{"PENDING", "EXECUTING", "FAILED"}, 1},
+		"retried":     {[]error{errLost, errLost}, false, []scaling.ActionState{"PENDING", "EXECUTING", "CONVERGING"}, 3},
+		"given up":    {[]error{errLost, errLost, errLost, errLost, errLost}, false, []scaling.ActionState{"PENDING", "EXECUTING", "FAILED"}, 5},
+		"not done":    {[]error{actuators.ErrUnknownOutcome}, false, []scaling.ActionState{"PENDING", "EXECUTING", "UNKNOWN", "EXECUTING", "CONVERGING"}, 2},
+		"never known": {[]error{actuators.ErrUnknownOutcome}, true, []scaling.ActionState{"PENDING", "EXECUTING", "UNKNOWN", "FAILED"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil)
+			b.p.answers, b.p.blind = c.answers, c.blind
+			id := b.decide(5, scaling.ScaleOut, 2, 3)
+			b.accept(id)
+			for range 60 {
+				b.advance()
+				b.wait(11 * time.Second)
+				if s := b.record().Action.State; s.Final() || s == scaling.ActionConverging {
+					break
+				}
+				b.decide(5, scaling.ScaleOut, 2, 3)
+			}
+			require.Equal(t, c.want, b.states())
+			require.Len(t, b.p.calls, c.calls)
+			require.Equal(t, scaling.VerdictDuplicate, b.accept(id).Result)
+			if r := b.record(); r.Action.State == scaling.ActionFailed {
+				require.Equal(t, 1, r.Failures)
+				require.True(t, r.BackoffUntil.After(start))
+				require.Equal(t, scaling.EventScalingException, b.events[len(b.events)-1].Kind)
+				require.True(t, c.blind || len(r.Booting) == 0)
+			}
+		})
+	}
+}
+
+// TestOtherWriterUntilResumed: nothing is written until an operator resumes the
+// scope after the finding, and then the present number is accepted.
+func TestOtherWriterUntilResumed(t *testing.T) {
+	b := newBench(t, nil)
+	b.p.answers = []error{&actuators.OtherWriterError{Writer: "kubectl"}}
+	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+	b.advance()
+	require.Equal(t, "kubectl", b.record().OtherWriter)
+	b.wait(time.Hour)
+	require.Equal(t, scaling.VerdictHeld, b.accept(b.decide(6, scaling.ScaleOut, 2, 3)).Result)
+	b.advance()
+	require.Len(t, b.p.calls, 1)
+	b.put(state.Control, scopeKey, state.ControlRecord{ResumedAt: b.clock.t})
+	b.advance()
+	require.Len(t, b.p.calls, 2)
+	require.True(t, b.p.fences[1].AcceptPresent)
+	require.Empty(t, b.record().OtherWriter)
+}
+
+func TestRounds(t *testing.T) {
+	b := newBench(t, func(c *actuators.ScopeConfig) { c.Rounds = true })
+	first := b.decide(5, scaling.ScaleOut, 2, 3)
+	b.accept(first)
+	b.advance()
+	second := b.decide(6, scaling.ScaleOut, 2, 5)
+	require.Equal(t, first, b.accept(second).ActionID, "a later round is the same action")
+	b.advance()
+	require.Equal(t, []int{3, 5}, b.p.calls)
+	require.Equal(t, []string{first}, b.record().Action.Rounds)
+	b.p.st.Ready = 5
+	b.wait(15 * time.Second)
+	third := b.decide(7, scaling.ScaleOut, 5, 9)
+	b.advance()
+	require.Equal(t, scaling.ActionSucceeded, b.record().Action.State)
+	require.Equal(t, scaling.VerdictAccepted, b.accept(third).Result, "the cooldown does not hold up a round")
+	b.advance()
+	require.Equal(t, []int{3, 5, 9}, b.p.calls)
+	b.converged(8, 9) // a hold: the episode is over
+	b.decide(8, scaling.NoAction, 9, 9)
+	b.advance()
+	require.Equal(t, scaling.VerdictHeld, b.accept(b.decide(9, scaling.ScaleOut, 9, 10)).Result)
+}
+
+func TestNothingToDo(t *testing.T) {
+	t.Run("platform ahead", func(t *testing.T) {
+		b := newBench(t, nil)
+		b.p.st = actuators.State{Desired: 7, Ready: 7}
+		b.accept(b.decide(5, scaling.ScaleOut, 3, 3))
+		b.advance()
+		require.Equal(t, []scaling.ActionState{"PENDING", "SUCCEEDED"}, b.states())
+		require.Equal(t, scaling.ConditionPlatformAhead, b.record().Action.Condition)
+		require.Empty(t, b.p.calls)
+	})
+	t.Run("inventory behind", func(t *testing.T) {
+		b := newBench(t, nil)
+		b.p.st = actuators.State{Desired: 7, Ready: 7}
+		b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+		b.advance()
+		require.Equal(t, []scaling.ActionState{"PENDING", "CONVERGING"}, b.states())
+		require.Empty(t, b.p.calls)
+	})
+	t.Run("dry run", func(t *testing.T) {
+		b := newBench(t, nil)
+		b.p.dry = true
+		b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+		b.advance()
+		r := b.record()
+		require.Equal(t, scaling.ActionSucceeded, r.Action.State)
+		require.Empty(t, r.Booting)
+		require.True(t, r.CooldownUntil.IsZero())
+	})
+}
+
+func TestResolvedBeforeItBegan(t *testing.T) {
+	b := newBench(t, nil)
+	id := b.decide(5, scaling.ScaleOut, 2, 3)
+	b.accept(id)
+	v, err := b.x.Resolve(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, scaling.VerdictResolved, v.Result)
+	require.Equal(t, scaling.ActionCancelled, v.State)
+	b.advance()
+	require.Empty(t, b.p.calls)
+}
+
+// TestPausedBeforeItBegan and nothing is called.
+func TestPausedBeforeItBegan(t *testing.T) {
+	b := newBench(t, nil)
+	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+	b.put(state.Control, scopeKey, state.ControlRecord{Paused: true})
+	b.advance()
+	require.Empty(t, b.p.calls)
+	require.Nil(t, b.record().Held)
+	require.Equal(t, scaling.ActionCancelled, b.events[len(b.events)-1].Execution.State)
+}
+
+func TestConvergenceTimesOut(t *testing.T) {
+	b := newBench(t, nil)
+	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+	b.advance()
+	b.wait(10 * time.Minute)
+	b.advance()
+	require.Equal(t, scaling.ActionFailed, b.record().Action.State)
+	require.Contains(t, b.record().Action.Error, "the platform has 2 of 3 workers ready; the inventory shows 2")
+}
+
+func TestIneffectiveScaling(t *testing.T) {
+	b := newBench(t, nil)
+	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+	b.advance()
+	b.converged(6, 3)
+	b.wait(2 * time.Minute)
+	b.decide(7, scaling.ScaleOut, 3, 4)
+	b.advance()
+	b.advance()
+	require.Equal(t, scaling.EventIneffectiveScaling, b.events[len(b.events)-1].Kind)
+	require.True(t, b.record().CheckAt.IsZero())
+	require.Len(t, b.events, 5)
+}
+
+func TestDirectMode(t *testing.T) {
+	b := newBench(t, func(c *actuators.ScopeConfig) { c.Mode = scaling.Direct })
+	b.decide(5, scaling.ScaleOut, 2, 3)
+	b.advance()
+	b.decide(5, scaling.ScaleOut, 2, 3)
+	b.advance()
+	require.Equal(t, []int{3}, b.p.calls)
+}
+
+// TestOlderLeaderStops: what a new leader has taken over, an old one can no
+// longer write.
+func TestOlderLeaderStops(t *testing.T) {
+	b := newBench(t, nil)
+	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+	old := b.x
+	b.lead(4)
+	b.advance()
+	require.ErrorIs(t, old.Advance(t.Context()), actuators.ErrNotLeader)
+	require.Empty(t, b.p.calls)
+	require.Nil(t, b.record().Held)
+	_, err := old.Accept(t.Context(), "3-5-st")
+	require.ErrorIs(t, err, actuators.ErrNotLeader, "and it stays so")
+}
