@@ -288,9 +288,23 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// TestTemplateOfThePage posts what the template in the documentation writes.
+func TestTemplateOfThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "actuators.md"))
+	require.NoError(t, err)
+	_, text, found := strings.Cut(string(page), "that templates of Alertmanager have:\n\n```\n")
+	require.True(t, found)
+	text, _, _ = strings.Cut(text, "```")
+	o := options("")
+	o.TemplateFile, o.Labels = filepath.Join(t.TempDir(), "page.tmpl"), []string{"cluster"}
+	require.NoError(t, os.WriteFile(o.TemplateFile, []byte(text), 0o600))
+	_, body := posted(t, o, fence())
+	require.JSONEq(t, `{"group":"prod","size":4,"requestId":"3-9-prod","why":"job \"etl\" waits for 2 slots"}`, string(body))
+}
+
 func TestBadTemplates(t *testing.T) {
 	for name, want := range map[string]string{
-		"syntax": "unexpected", "field": "can't evaluate field Wnat", "function": `function "want" not defined`,
+		"syntax": "unexpected", "field": "can't evaluate field Size", "function": `function "want" not defined`,
 		"label": `no entry for key "clustre"`, "quotes": "write such values with toJson", "empty": "it writes nothing",
 	} {
 		t.Run(name, func(t *testing.T) {
