@@ -6,7 +6,7 @@
 // (leader, tick), the number of the last commit, and what the last commit
 // changes in the others. Every scope has a ConfigMap of its own, a page, with
 // its records and its history; it is brought up to the last commit right after
-// it, by whoever comes first. docs/adr/0007-configmaps-behind-one-root.md says
+// it, by whoever comes first. docs/adr/0009-configmaps-behind-one-root.md says
 // why, and what happens when a process dies in between.
 package kubernetes
 
