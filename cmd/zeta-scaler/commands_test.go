@@ -134,8 +134,8 @@ func TestExplainCommand(t *testing.T) {
 		"workers allowed: 1 to 8; booting: 0; mode direct.",
 		"paused             no       neither the scope nor the service is paused\n",
 		"shortage           decided  shortage\n",
-		"Not tried: the 13 rows below.\n",
-		"oldest_blocked_job  blocking  412 seconds               sustained  scale out if > 60, held at least 5m30s of 5m0s\n",
+		"Rows below, not tried: 13.\n",
+		"oldest_blocked_job  blocking  412 seconds               sustained  scale out if > 60, held at least 5m30s of 5m\n",
 		"slot_utilization    capacity  unknown (not_applicable)  -          does not apply here\n",
 		"head_job?[2J        guard     unknown (absent)          -          none\n",
 		"# oldest_blocked_job is 412 seconds\ncurl -sG 'http://prom:9090/api/v1/query' --data-urlencode 'query=max(oldest)' --data-urlencode 'time=2026-03-14T09:26:30Z'\n",
@@ -193,7 +193,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	require.Equal(t, "A        ACTION     WHY\n"+
 		"x        SCALE_OUT  one two three four five sixsevenwithoutanyendtobreakat and more\n"+
 		"é?[31m?  NO_ACTION  \n", wide)
-	for _, width := range []int{40, 45, 60} {
+	for _, width := range []int{26, 40, 45, 60, 70} {
 		text := table.text(screen{width: width})
 		for line := range strings.Lines(text) {
 			require.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), width)

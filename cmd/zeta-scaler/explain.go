@@ -141,7 +141,7 @@ func rowsText(rows []scaling.RowVerdict, s screen) string {
 	}
 	text := t.text(s)
 	if untried > 0 {
-		text += fmt.Sprintf("Not tried: the %d rows below.\n", untried)
+		text += fmt.Sprintf("Rows below, not tried: %d.\n", untried)
 	}
 	return text
 }
@@ -204,8 +204,16 @@ func valueText(v scaling.Value, unit, reason string) string {
 
 func numberText(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
+// secondsText shows seconds as people say them: 45s, 5m, 1h30m.
 func secondsText(v float64) string {
-	return (time.Duration(v * float64(time.Second))).Round(time.Second).String()
+	text := time.Duration(v * float64(time.Second)).Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // queriesText has one command for each input that can be asked for. The

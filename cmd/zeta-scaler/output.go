@@ -81,8 +81,15 @@ func screenOf(w io.Writer) screen {
 	return s
 }
 
-// minWrap is the least width of a last column that is wrapped.
-const minWrap = 20
+const (
+	// minWrap is the least width that text is wrapped to.
+	minWrap = 20
+	// minLast is the least room for a table's last column; with less, its text
+	// goes below the row.
+	minLast = 40
+	// belowIndent is how far in it stands there.
+	belowIndent = 4
+)
 
 // textTable is columns of text; all but the last are as wide as they need to be,
 // and the last is wrapped to the screen.
@@ -113,13 +120,18 @@ func (t *textTable) text(s screen) string {
 			b.WriteString(s.paint(cell))
 			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
 		}
-		lines := []string{plain(row[last])}
-		if s.width > 0 {
-			lines = wrap(lines[0], max(minWrap, s.width-before))
+		lines, indent := []string{plain(row[last])}, before
+		switch room := s.width - before; {
+		case s.width == 0 || utf8.RuneCountInString(lines[0]) <= room:
+		case room >= minLast:
+			lines = wrap(lines[0], room)
+		default:
+			indent = belowIndent
+			lines = append([]string{""}, wrap(lines[0], max(minWrap, s.width-indent))...)
 		}
 		for i, line := range lines {
 			if i > 0 {
-				b.WriteString(strings.Repeat(" ", before))
+				b.WriteString(strings.Repeat(" ", indent))
 			}
 			b.WriteString(s.paint(line) + "\n")
 		}
@@ -132,7 +144,7 @@ func (t *textTable) text(s screen) string {
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		for {
 			room := width - utf8.RuneCountInString(line)
 			if line != "" {
