@@ -157,7 +157,7 @@ func (x *Executor) Configure(scopes []ScopeConfig) {
 	for _, s := range x.all() {
 		if c := s.cfg.Load(); c != nil && !listed[s.key] {
 			left := *c
-			left.Mode, left.Actuator = "", c.Actuator
+			left.Mode = "" // nobody may act on it; its actuator still observes
 			s.cfg.Store(&left)
 		}
 		s.poke()
