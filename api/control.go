@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -250,11 +251,15 @@ func set(t time.Time) *time.Time {
 	return &t
 }
 
-// configured is what the configuration says of a scope.
+// configured is what the configuration says of a scope; what comes from nowhere
+// is a default.
 func (s *server) configured(key string) Configured {
+	c := Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory}
 	if s.Configured != nil {
-		return s.Configured(key)
+		c = s.Configured(key)
 	}
-	def := Place{Origin: FromDefault}
-	return Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory, MinFrom: def, MaxFrom: def, ModeFrom: def}
+	for _, p := range []*Place{&c.MinFrom, &c.MaxFrom, &c.ModeFrom} {
+		p.Origin = cmp.Or(p.Origin, FromDefault)
+	}
+	return c
 }

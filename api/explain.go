@@ -100,7 +100,7 @@ func (s *server) explanation(r scaling.HistoryRecord, id *int64) Explanation {
 	}
 	x.Queries = queriesOf(&r, asked, server)
 	note(r.Facts == nil, "The record does not hold the facts, so the rows above the one that matched cannot be explained.")
-	note(s.Queries == nil, "This process does not know the queries.")
+	note(s.Queries == nil, "The rule set is not at hand in this process, so its queries are not known.")
 	note(s.Queries != nil && len(asked) == 0, "The rule set that decided is not loaded any more, so its queries are not known.")
 	note(len(asked) > 0 && server == "", "There is no Prometheus to ask with curl: its database is inside the service.")
 	note(r.Provisional, "Prometheus gave no answer: the decision was taken on unknown values.")

@@ -257,10 +257,7 @@ func serve(h http.Handler, req *http.Request) *httptest.ResponseRecorder {
 
 // configured lists prod by name.
 func configured(scope string) Configured {
-	c := Configured{
-		Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory,
-		MinFrom: Place{Origin: FromDefault}, MaxFrom: Place{Origin: FromDefault}, ModeFrom: Place{Origin: FromDefault},
-	}
+	c := Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory}
 	if scope == "prod" {
 		c.Listed, c.Bounds.Max = true, 10
 		c.MaxFrom = Place{Origin: FromFile, Source: "zeta-scaler.yml:12:9"}
