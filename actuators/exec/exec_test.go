@@ -238,6 +238,7 @@ func connections(t *testing.T) (address string, accept func() net.Conn) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l.Addr().String(), func() net.Conn {
+		require.NoError(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(30*time.Second)))
 		c, err := l.Accept()
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
@@ -258,7 +259,7 @@ func TestTimeoutEndsAllProcesses(t *testing.T) {
 	for name, byCaller := range map[string]bool{"time-out": false, "context": true} {
 		t.Run(name, func(t *testing.T) {
 			address, accept := connections(t)
-			timeout := 500 * time.Millisecond
+			timeout := 2 * time.Second // enough for two processes to start on a busy machine
 			if byCaller {
 				timeout = time.Hour
 			}
