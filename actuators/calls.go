@@ -1,6 +1,7 @@
 package actuators
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,9 +32,9 @@ func (x *Executor) claim(ctx context.Context, s *scope, claimer Claimer) error {
 
 // call makes one call of the scope's platform, in its time, and counts it.
 func (x *Executor) call(ctx context.Context, s *scope, verb string, f func(context.Context, *ScopeConfig, Target) error) error {
-	ctx, cancel := context.WithTimeout(ctx, x.o.CallTimeout)
-	defer cancel()
 	c, start := s.cfg.Load(), time.Now()
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.CallTimeout, x.o.CallTimeout))
+	defer cancel()
 	err := f(ctx, c, Target{Scope: c.Scope, Name: c.Target})
 	x.m.called(c.Kind, verb, start, err)
 	return err

@@ -44,6 +44,9 @@ type ScopeConfig struct {
 	// BootDeadline how long requested workers count as booting (default 3m).
 	ConvergenceTimeout time.Duration
 	BootDeadline       time.Duration
+	// CallTimeout bounds one call of the platform, 0 is that of Options. An
+	// actuator with a time-out of its own needs a little more.
+	CallTimeout time.Duration
 	// Rounds is true with step policy exponential or demand: a later round
 	// raises the target of the action in flight, and ignores the cooldown.
 	Rounds bool

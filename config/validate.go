@@ -166,9 +166,6 @@ func (c *Config) checkLeadership(r *report) {
 		r.fail("leadership.retry_period", rules.CheckValue, "", "leadership.retry_period %s is too long for renew_deadline %s: expected less than five sixths of it",
 			l.RetryPeriod, l.RenewDeadline)
 	}
-	if c.State.Type == "kubernetes" && c.State.Namespace == "" {
-		r.missing("state", "namespace")
-	}
 }
 
 // checkEvents requires what the event handlers need.

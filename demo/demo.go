@@ -274,6 +274,16 @@ func (d *Demo) Close() error {
 // Source answers PromQL over everything that was scraped.
 func (d *Demo) Source() evaluator.Source { return d.engine }
 
+// Queries are what a rule set of this run asks for; nothing for any other.
+func (d *Demo) Queries(ref scaling.RuleSetRef) map[string]evaluator.Query {
+	for _, rs := range d.config.RuleSets {
+		if rs.Name == ref.Name && rs.Digest == ref.Digest {
+			return evaluator.Queries(rs)
+		}
+	}
+	return nil
+}
+
 // Clock is the demo's virtual time.
 func (d *Demo) Clock() evaluator.Clock { return d.clock }
 

@@ -366,7 +366,7 @@ func (k *kubeState) replica(t *testing.T, store, name string) *replica {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		_ = <-r.done // the end of the replica; its error is another matter
+		require.NoError(t, <-r.done)
 	})
 	return r
 }

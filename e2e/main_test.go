@@ -15,6 +15,9 @@ import (
 var lab *harness.Lab
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == forwardTo {
+		os.Exit(forward(os.Args[2]))
+	}
 	var err error
 	if lab, err = harness.New(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -18,10 +18,6 @@ type Options struct {
 	PerSignal bool
 	// Clock tells how much of a cooldown is left at a scrape.
 	Clock func() time.Time
-	// ActionStatus returns the status of a scope's latest action, one of
-	// Statuses, or "" if there was none. It is called at every scrape and may be
-	// nil.
-	ActionStatus func(scopeKey string) string
 }
 
 // Collector exports the latest evaluation of every scope. It is a publisher of

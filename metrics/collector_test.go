@@ -78,9 +78,10 @@ func TestDeltaIsSigned(t *testing.T) {
 }
 
 func TestActionStatus(t *testing.T) {
-	status := map[string]string{"a": "FAILED"}
-	c := metrics.New(metrics.Options{ActionStatus: func(key string) string { return status[key] }})
-	c.Publish(t.Context(), []scaling.Evaluation{cluster("a"), cluster("b")}, nil)
+	failed := cluster("a")
+	failed.Execution = &scaling.Execution{State: scaling.ActionFailed}
+	c := metrics.New(metrics.Options{})
+	c.Publish(t.Context(), []scaling.Evaluation{failed, cluster("b")}, nil)
 	got := values(t, c, "action_status", "scope", "status")
 	require.Len(t, got, 2*len(metrics.Statuses()))
 	for _, s := range metrics.Statuses() {
@@ -90,12 +91,6 @@ func TestActionStatus(t *testing.T) {
 		}
 		require.Equal(t, want, got["a/"+s], s) //nolint:testifylint // 0 and 1 are exact
 		require.Zero(t, got["b/"+s], "no action: no status")
-	}
-
-	c = metrics.New(metrics.Options{})
-	c.Publish(t.Context(), []scaling.Evaluation{cluster("a")}, nil)
-	for _, v := range values(t, c, "action_status", "status") {
-		require.Zero(t, v, "no executor: no status")
 	}
 }
 

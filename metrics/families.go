@@ -123,10 +123,11 @@ func InputExports() []string {
 
 // Statuses are the states of an action (spec 4.2), in the order of its life.
 func Statuses() []string {
-	return []string{
-		"PENDING", "EXECUTING", "CONVERGING", "SUCCEEDED", "FAILED",
-		"UNKNOWN", "REJECTED_STALE", "SUPERSEDED", "CANCELLED",
+	var out []string
+	for _, s := range scaling.ActionStates() {
+		out = append(out, string(s))
 	}
+	return out
 }
 
 // bounds are the values of label bound with the blocker that each stands for.

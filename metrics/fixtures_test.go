@@ -54,7 +54,11 @@ func evaluation(labels ...scaling.Label) scaling.Evaluation {
 }
 
 func cluster(name string) scaling.Evaluation {
-	return evaluation(scaling.Label{Name: "cluster", Value: name})
+	ev := evaluation(scaling.Label{Name: "cluster", Value: name})
+	if name == "prod" {
+		ev.Execution = &scaling.Execution{State: scaling.ActionConverging}
+	}
+	return ev
 }
 
 // registry holds everything that this package exports.
@@ -68,10 +72,7 @@ func registry(t testing.TB, c *metrics.Collector) *prometheus.Registry {
 }
 
 func collector() *metrics.Collector {
-	return metrics.New(metrics.Options{
-		PerSignal: true, Clock: now,
-		ActionStatus: func(string) string { return "CONVERGING" },
-	})
+	return metrics.New(metrics.Options{PerSignal: true, Clock: now})
 }
 
 // gather returns the families of a registry by name.

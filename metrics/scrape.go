@@ -102,8 +102,8 @@ func (s *scrape) actions() {
 		s.send(f.recommendations, float64(s.e.recommendations[i]), s.label("action", string(a)))
 	}
 	status := ""
-	if s.c.ActionStatus != nil {
-		status = s.c.ActionStatus(s.e.Scope.Key)
+	if x := s.e.Execution; x != nil {
+		status = string(x.State)
 	}
 	for _, x := range Statuses() {
 		s.sendBool(f.actionStatus, x == status, s.label("status", x))

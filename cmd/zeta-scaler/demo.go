@@ -80,7 +80,8 @@ func serveDemo(cmd *cobra.Command, o demo.Options, address string) error {
 	defer func() { _ = d.Close() }() // a temporary folder; the run's error matters
 	reg.MustRegister(collector)
 	handler, err := api.New(api.Options{
-		Board: board, History: store, Table: evaluator.Table(), Ready: store.Check, Logger: logger, Now: virtual,
+		Board: board, History: store, Store: store, Table: evaluator.Table(), Ready: store.Check, Logger: logger, Now: virtual,
+		Queries: d.Queries, Stopping: cmd.Context().Done(),
 		Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{
 			EnableOpenMetrics: true, ErrorLog: scrapeLog{logger},
 		}),

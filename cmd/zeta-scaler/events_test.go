@@ -10,7 +10,15 @@ import (
 )
 
 func TestOnlyConfiguredEventHandlersAreTold(t *testing.T) {
-	logger := slog.New(slog.DiscardHandler)
-	require.Empty(t, eventHandlers(&config.Config{Events: []string{}}, logger))
-	require.Contains(t, eventHandlers(&config.Config{Events: []string{"log"}}, logger), "log")
+	for _, names := range [][]string{{}, {"log"}, {"log", "webhook"}} {
+		s := &service{logger: slog.New(slog.DiscardHandler), cfg: &config.Config{
+			Events: names, EventWebhook: &config.EventWebhook{URL: "http://127.0.0.1:1"},
+		}}
+		handlers, err := s.eventHandlers()
+		require.NoError(t, err)
+		require.Len(t, handlers, len(names))
+		for _, name := range names {
+			require.Contains(t, handlers, name)
+		}
+	}
 }

@@ -2,37 +2,39 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/common/version"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/zeta-scaler/zeta-scaler/alerts"
-	"github.com/zeta-scaler/zeta-scaler/api"
 	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
-	"github.com/zeta-scaler/zeta-scaler/events"
 	"github.com/zeta-scaler/zeta-scaler/leadership"
+	lease "github.com/zeta-scaler/zeta-scaler/leadership/kubernetes"
 	"github.com/zeta-scaler/zeta-scaler/metrics"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/file"
+	"github.com/zeta-scaler/zeta-scaler/state/kubernetes"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
 	"github.com/zeta-scaler/zeta-scaler/web"
 )
 
-// service is one running `serve`.
+// service is one running `serve`: what there is whether or not this process
+// leads.
 type service struct {
 	load     func() (*config.Config, error)
 	logger   *slog.Logger
@@ -41,14 +43,18 @@ type service struct {
 	process  *metrics.Process
 	samples  *samples
 	store    state.Store
-	lead     *leadership.Leadership
-	board    *evaluator.Board
-	loop     *evaluator.Loop
-	events   *events.Dispatcher
-	alerts   *alerts.Notifier
-	server   *web.Server
+	// alone is the leadership of a process that needs nobody's leave; nil with a
+	// lease.
+	alone  *leadership.Leadership
+	board  *evaluator.Board
+	server *web.Server
+	// term is nil while this process does not lead.
+	term atomic.Pointer[term]
+	// running is cfg for those who cannot wait for mu.
+	running atomic.Pointer[config.Config]
 
-	// mu lets one reload at a time look at cfg, the configuration that runs.
+	// mu lets one reload or change of leader at a time look at cfg, the
+	// configuration that runs.
 	mu  sync.Mutex
 	cfg *config.Config
 }
@@ -60,12 +66,13 @@ func newService(ctx context.Context, stderr io.Writer, load func() (*config.Conf
 	if err != nil {
 		return nil, err
 	}
-	s := &service{load: load, cfg: cfg, registry: newRegistry()}
+	s := &service{load: load, cfg: cfg, registry: newRegistry(), board: evaluator.NewBoard(0)}
+	s.running.Store(cfg)
 	if s.logger, s.level, err = newLogger(stderr, cfg.Log); err != nil {
 		return nil, err
 	}
 	s.warn(cfg)
-	if s.store, err = openStore(ctx, cfg.State); err != nil {
+	if s.store, err = s.openStore(ctx, cfg.State); err != nil {
 		return nil, err
 	}
 	if err := s.open(ctx); err != nil {
@@ -74,16 +81,22 @@ func newService(ctx context.Context, stderr io.Writer, load func() (*config.Conf
 	return s, nil
 }
 
-func (s *service) open(ctx context.Context) error {
-	host, _ := os.Hostname() // only a name for people
-	lead, err := leadership.Acquire(ctx, leadership.Options{
-		Store: s.store, LockFile: s.cfg.Leadership.LockFile, Clock: time.Now,
-		Memory: s.cfg.State.Type == "memory", Holder: fmt.Sprintf("%s/%d", host, os.Getpid()),
-	})
-	if err != nil {
+func (s *service) open(ctx context.Context) (err error) {
+	if s.cfg.Leadership.Type == "none" {
+		if s.alone, err = leadership.Acquire(ctx, leadership.Options{
+			Store: s.store, LockFile: s.cfg.Leadership.LockFile, Clock: time.Now,
+			Memory: s.cfg.State.Type == "memory", Holder: holder(),
+		}); err != nil {
+			return err
+		}
+	}
+	// What cannot be made must stop the start, not the first term.
+	if _, err := s.actuation(s.cfg); err != nil {
 		return err
 	}
-	s.lead = lead
+	if _, err := s.eventHandlers(); err != nil {
+		return err
+	}
 	if s.server, err = listen(ctx, s.cfg.Web, s.logger); err != nil {
 		return err
 	}
@@ -91,34 +104,21 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	s.process = metrics.NewProcess(s.registry)
-	s.process.Leads(true)
+	s.process.Leads(false)
 	s.process.Reloaded(true, time.Now())
-	s.board = evaluator.NewBoard(lead.Epoch())
-	collector := metrics.New(metrics.Options{PerSignal: s.cfg.Metrics.PerSignal, Clock: time.Now})
-	s.registry.MustRegister(collector)
-	s.events = events.New(events.Options{Handlers: eventHandlers(s.cfg, s.logger), Logger: s.logger, Registerer: s.registry})
-	if s.alerts, err = alerts.New(ctx, alerts.Options{
-		Settings: alertSettings(s.cfg), Store: s.store, Epoch: lead.Epoch(), Logger: s.logger, Registerer: s.registry,
-	}); err != nil {
-		return err
-	}
-	s.loop = evaluator.NewLoop(evaluator.Options{
-		Source: s.samples, Clock: wallClock{}, Store: s.store, Epoch: lead.Epoch(), Logger: s.logger,
-		Publishers:  []evaluator.Publisher{s.board, collector, s.events, s.alerts},
-		Instruments: metrics.NewLoop(s.registry), QueryTimeout: queryTimeout(s.cfg),
-		MaxRecords: s.cfg.History.MaxRecords, MaxAge: s.cfg.History.MaxAge,
-	})
 	return nil
 }
 
-// eventHandlers are those that the configuration names; it has checked them.
-func eventHandlers(cfg *config.Config, logger *slog.Logger) map[string]events.Handler {
-	known := map[string]events.Handler{"log": events.NewLog(logger)}
-	out := map[string]events.Handler{}
-	for _, name := range cfg.Events {
-		out[name] = known[name]
-	}
-	return out
+// holder names this process for people.
+func holder() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// identity names this process and no other: a pod keeps its name and its
+// process number when its container starts again.
+func identity() string {
+	return holder() + "/" + rand.Text()
 }
 
 func queryTimeout(cfg *config.Config) time.Duration {
@@ -128,27 +128,31 @@ func queryTimeout(cfg *config.Config) time.Duration {
 	return 0
 }
 
-func openStore(ctx context.Context, c config.State) (state.Store, error) {
-	if c.Type == "memory" {
+func (s *service) openStore(ctx context.Context, c config.State) (state.Store, error) {
+	switch c.Type {
+	case "memory":
 		return memory.New(), nil
+	case "kubernetes":
+		return kubernetes.Open(ctx, kubernetes.Options{
+			Namespace: c.Namespace, Name: c.Name, Kubeconfig: c.Kubeconfig, Logger: s.logger,
+		})
+	default:
+		return file.Open(ctx, file.Options{Path: c.Path})
 	}
-	return file.Open(ctx, file.Options{Path: c.Path})
 }
 
 // run serves until ctx ends or a part of the service fails for good.
 func (s *service) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
-	handler, err := s.handler()
+	handler, err := s.handler(ctx)
 	if err != nil {
 		return err
 	}
-	s.logger.Info("zeta-scaler starts", "version", version.Version, "epoch", s.lead.Epoch(),
-		"rule_sets", len(s.cfg.Rules), "listed_scopes", len(s.cfg.Scopes), "mode", "advisory")
+	s.logger.Info("zeta-scaler starts", "version", version.Version,
+		"rule_sets", len(s.cfg.Rules), "listed_scopes", len(s.cfg.Scopes), "active_scopes", active(s.cfg))
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.Go(func() error { return s.samples.run(ctx) })
-	eg.Go(func() error { return s.events.Run(ctx) })
-	eg.Go(func() error { return s.alerts.Run(ctx) })
-	eg.Go(func() error { return s.loop.Run(ctx, s.cfg.EvaluatorConfig()) })
+	eg.Go(func() error { return s.compete(ctx) })
 	eg.Go(func() error { return s.server.Serve(ctx, handler) })
 	eg.Go(func() error {
 		return onHangup(ctx, func(ctx context.Context) {
@@ -164,15 +168,39 @@ func (s *service) run(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *service) handler() (http.Handler, error) {
+// active counts the scopes that the configuration lets act.
+func active(cfg *config.Config) int {
+	n := 0
+	for i := range cfg.Scopes {
+		if m := cfg.Scopes[i].Mode; m == scaling.Webhook || m == scaling.Direct {
+			n++
+		}
+	}
+	return n
+}
+
+// compete leads at once where there is one process, and whenever it holds the
+// lease where there are several.
+func (s *service) compete(ctx context.Context) error {
+	if s.alone != nil {
+		return s.lead(ctx, s.alone.Term())
+	}
+	c := s.cfg
+	return lease.Run(ctx, lease.Options{
+		Store: s.store, Namespace: c.State.Namespace, Name: c.State.Name, Kubeconfig: c.State.Kubeconfig,
+		Identity: identity(), Logger: s.logger, Clock: time.Now,
+		LeaseDuration: c.Leadership.LeaseDuration, RenewDeadline: c.Leadership.RenewDeadline, RetryPeriod: c.Leadership.RetryPeriod,
+	}, s.lead)
+}
+
+// Gather is what /metrics shows: of the process, of its source and, while it
+// leads, of its term.
+func (s *service) Gather() ([]*dto.MetricFamily, error) {
 	gatherers := prometheus.Gatherers{s.registry, s.samples}
-	return api.New(api.Options{
-		Board: s.board, History: s.store, Table: evaluator.Table(), Reload: s.reload, Ready: s.store.Check,
-		Metrics: promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{
-			EnableOpenMetrics: true, ErrorLog: scrapeLog{s.logger}, Registry: s.registry,
-		}),
-		Logger: s.logger,
-	})
+	if t := s.term.Load(); t != nil {
+		gatherers = append(gatherers, t.registry)
+	}
+	return gatherers.Gather()
 }
 
 // reload reads the configuration again and swaps to it, all of it or nothing.
@@ -197,7 +225,7 @@ func (s *service) swap(ctx context.Context) error {
 	if err := sameFixedParts(s.cfg, cfg); err != nil {
 		return err
 	}
-	alerting, err := s.alerts.Prepare(alertSettings(cfg))
+	scopes, err := s.actuation(cfg)
 	if err != nil {
 		return err
 	}
@@ -209,11 +237,12 @@ func (s *service) swap(ctx context.Context) error {
 		}
 	}
 	s.samples.current.Store(next)
-	if err := s.loop.Reload(ctx, cfg.EvaluatorConfig()); err != nil {
-		s.samples.current.Store(old)
-		return errors.Join(err, next.dismiss(old))
+	if t := s.term.Load(); t != nil {
+		if err := t.reload(ctx, cfg, scopes); err != nil {
+			s.samples.current.Store(old)
+			return errors.Join(err, next.dismiss(old))
+		}
 	}
-	alerting.Apply()
 	if err := old.dismiss(next); err != nil {
 		s.logger.Warn("closing the replaced source", "err", err)
 	}
@@ -223,6 +252,7 @@ func (s *service) swap(ctx context.Context) error {
 	}
 	s.warn(cfg)
 	s.cfg = cfg
+	s.running.Store(cfg)
 	return nil
 }
 
@@ -242,6 +272,7 @@ func sameFixedParts(old, next *config.Config) error {
 		{"leadership", old.Leadership, next.Leadership},
 		{"history", old.History, next.History},
 		{"events", old.Events, next.Events},
+		{"event_webhook", old.EventWebhook, next.EventWebhook},
 		{"metrics", old.Metrics, next.Metrics},
 	} {
 		if !reflect.DeepEqual(part.old, part.next) {
@@ -269,8 +300,8 @@ func (s *service) close() error {
 	if s.samples != nil {
 		errs = append(errs, s.samples.close())
 	}
-	if s.lead != nil {
-		errs = append(errs, s.lead.Release())
+	if s.alone != nil {
+		errs = append(errs, s.alone.Release())
 	}
 	return errors.Join(append(errs, s.store.Close())...)
 }

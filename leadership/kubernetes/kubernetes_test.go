@@ -111,7 +111,7 @@ func begin(t *testing.T, l *leases, store state.Store, name string, stopping tim
 	go func() { r.done <- r.run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		_ = <-r.done // the end of the replica; its error is another matter
+		require.NoError(t, <-r.done)
 	})
 	return r
 }
