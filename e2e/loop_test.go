@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,10 +67,16 @@ alerting: {alertmanagers: [{url: %q}], resend_delay: 2s}
 	require.Equal(t, 1, *done.From)
 	require.Equal(t, "exec", done.Actuator)
 	acting.waitFor(t, patience, "2 workers", func(d decision) bool { return d.Current == "2" })
-	st, err := acting.status(t.Context())
-	require.NoError(t, err)
-	require.Positive(t, st.CooldownRemainingSeconds, "the scope rests from convergence on")
-	require.Equal(t, scaling.ActionSucceeded, st.Action.State)
+	harness.Wait(t, patience, "the scope rests from convergence on", func(ctx context.Context) error {
+		st, err := acting.status(ctx)
+		if err != nil {
+			return err
+		}
+		if st.CooldownRemainingSeconds <= 0 || st.Action == nil || st.Action.State != scaling.ActionSucceeded {
+			return fmt.Errorf("%v s left, action %+v", st.CooldownRemainingSeconds, st.Action)
+		}
+		return nil
+	})
 
 	// What could not run before runs now.
 	s.submit(t, 1)
@@ -91,7 +98,7 @@ alerting: {alertmanagers: [{url: %q}], resend_delay: 2s}
 	again, err := acting.actions(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, list, again)
-	require.Equal(t, "stale_epoch", acting.deliver(t, "firing", x.RecommendationID)[x.RecommendationID])
+	require.Equal(t, "duplicate", acting.deliver(t, "firing", x.RecommendationID)[x.RecommendationID])
 	commands.none(t)
 	require.WithinDuration(t, time.Now(), done.Transitions[len(done.Transitions)-1].At, 5*time.Minute)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/events"
 	"github.com/zeta-scaler/zeta-scaler/leadership"
 	"github.com/zeta-scaler/zeta-scaler/metrics"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // term is one time of leading: everything that decides and acts. It ends with
@@ -32,6 +33,7 @@ type term struct {
 // newTerm builds what a leader runs. It calls nobody but the store.
 func (s *service) newTerm(ctx context.Context, l leadership.Term) (*term, error) {
 	t := &term{registry: prometheus.NewRegistry(), cfg: s.cfg.EvaluatorConfig()}
+	store := s.fenced(l.Epoch)
 	scopes, err := s.actuation(s.cfg)
 	if err != nil {
 		return nil, err
@@ -44,12 +46,12 @@ func (s *service) newTerm(ctx context.Context, l leadership.Term) (*term, error)
 		Handlers: handlers, Timeout: eventTimeout(s.cfg), Logger: s.logger, Registerer: t.registry,
 	})
 	if t.alerts, err = alerts.New(ctx, alerts.Options{
-		Settings: alertSettings(s.cfg), Store: s.store, Epoch: l.Epoch, Logger: s.logger, Registerer: t.registry,
+		Settings: alertSettings(s.cfg), Store: store, Epoch: l.Epoch, Logger: s.logger, Registerer: t.registry,
 	}); err != nil {
 		return nil, err
 	}
 	if t.executor, err = actuators.New(ctx, actuators.Options{
-		Store: s.store, Clock: wallClock{}, Epoch: l.Epoch, Leads: l.Leads, Emit: t.events.Emit,
+		Store: store, Clock: wallClock{}, Epoch: l.Epoch, Leads: l.Leads, Emit: t.events.Emit,
 		Logger: s.logger, Registerer: t.registry,
 	}); err != nil {
 		return nil, err
@@ -58,12 +60,21 @@ func (s *service) newTerm(ctx context.Context, l leadership.Term) (*term, error)
 	collector := metrics.New(metrics.Options{PerSignal: s.cfg.Metrics.PerSignal, Clock: time.Now})
 	t.registry.MustRegister(collector)
 	t.loop = evaluator.NewLoop(evaluator.Options{
-		Source: s.samples, Clock: wallClock{}, Store: s.store, Epoch: l.Epoch, Logger: s.logger,
+		Source: s.samples, Clock: wallClock{}, Store: store, Epoch: l.Epoch, Logger: s.logger,
 		Publishers:  []evaluator.Publisher{s.board, collector, t.events, t.alerts, t.executor},
 		Instruments: metrics.NewLoop(t.registry), QueryTimeout: queryTimeout(s.cfg),
 		MaxRecords: s.cfg.History.MaxRecords, MaxAge: s.cfg.History.MaxAge,
 	})
 	return t, nil
+}
+
+// fenced is the store for what a leader writes: one that replicas share refuses
+// a write once another has taken over, even of a record that nobody else wrote.
+func (s *service) fenced(epoch uint64) state.Store {
+	if f, ok := s.store.(interface{ Fenced(uint64) state.Store }); ok {
+		return f.Fenced(epoch)
+	}
+	return s.store
 }
 
 // eventTimeout is for one event with all attempts of its handler.
