@@ -40,9 +40,15 @@ demo: build ## build and run the demo: page, API and metrics on http://127.0.0.1
 test: ## every test that needs no other program (RACE=1: under the race detector)
 	$(GOTEST) $(if $(RACE),-race) -timeout 20m $(TESTFLAGS) $(PACKAGES)
 
-.PHONY: e2e
-e2e: ## tests against a real Zeta cluster and a real Prometheus (see docs/testing.md)
+.PHONY: e2e e2e-programs e2e-browser
+e2e: e2e-programs e2e-browser ## tests against real programs: Zeta, Prometheus, Alertmanager, Kubernetes, Chromium (see docs/testing.md)
+
+e2e-programs:
 	$(GOTEST) -tags e2e -count=1 -timeout 40m -v $(TESTFLAGS) ./e2e/...
+
+# A module of its own, so that what drives a browser is no dependency of ours.
+e2e-browser: build
+	cd e2e/browser && $(GOTEST) -count=1 -timeout 10m -v $(TESTFLAGS) ./...
 
 .PHONY: bench
 bench: $(TOOLBIN)/benchstat ## benchmarks with allocations, and the ratios that docs/performance.md keeps

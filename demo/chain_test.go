@@ -45,8 +45,9 @@ func TestStandInForAlertmanager(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	a := &alertmanager{now: func() time.Time { return now }, firing: map[string]bool{}, webhook: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
-		_, err := b.ReadFrom(r.Body)
-		require.NoError(t, err)
+		if _, err := b.ReadFrom(r.Body); err != nil {
+			t.Error(err)
+		}
 		told = append(told, b.String())
 	})}
 	post := func(action, id string, ends time.Duration, code int) {

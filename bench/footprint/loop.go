@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/metrics"
 	"github.com/zeta-scaler/zeta-scaler/rules"
@@ -24,7 +25,7 @@ import (
 // measureLoop runs the loop as serve does, with board and metrics as readers,
 // on a clock that jumps from tick to tick.
 func measureLoop(ctx context.Context, o options) (err error) {
-	rs, _, err := rules.Pack(packName)
+	rs, _, err := rules.Pack(fleet.PackName)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func measureLoop(ctx context.Context, o options) (err error) {
 	collector := metrics.New(metrics.Options{PerSignal: true, Clock: clock.Now})
 	counter := make(ticks, 1)
 	loop := evaluator.NewLoop(evaluator.Options{
-		Source: newSamples(rs, o.scopes), Clock: clock, Store: store, Epoch: 1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Source: fleet.New(rs, o.scopes), Clock: clock, Store: store, Epoch: 1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Publishers: []evaluator.Publisher{board, collector, counter},
 	})
 	ctx, cancel := context.WithCancel(ctx)

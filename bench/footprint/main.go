@@ -19,9 +19,6 @@ import (
 	"time"
 )
 
-// packName is the rule set that everything is measured with.
-const packName = "zeta-fixed-slot"
-
 // options are the flags.
 type options struct {
 	scopes int

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
 )
 
 // patience bounds how long the first tick of the child may take.
@@ -28,7 +28,7 @@ func measureServe(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	rs, ruleFile, err := quickRules(dir, o.interval)
+	rs, ruleFile, err := fleet.Quick(dir, o.interval)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func measureServe(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	fake := &prometheus{samples: newSamples(rs, o.scopes), current: rs.Workers.Current.Text, asked: make(chan struct{}, 1000)}
+	fake := &prometheus{samples: fleet.New(rs, o.scopes), current: rs.Workers.Current.Text, asked: make(chan struct{}, 1000)}
 	server := &http.Server{Handler: fake, ReadHeaderTimeout: patience}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	defer server.Close()
@@ -64,26 +64,6 @@ func measureServe(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-// quickRules is the pack with all times shortened alike, so that a window is as
-// many ticks as in the pack.
-func quickRules(dir string, interval time.Duration) (*rules.RuleSet, string, error) {
-	rs, text, err := rules.Pack(packName)
-	if err != nil {
-		return nil, "", err
-	}
-	short := strings.NewReplacer(
-		"ruleset: "+packName, "ruleset: "+packName+"-quick\ninterval: "+interval.String(),
-		"for: 5m}", fmt.Sprintf("for: %s}", 5*time.Minute/rs.Interval*interval),
-		"for: 10m}", fmt.Sprintf("for: %s}", 10*time.Minute/rs.Interval*interval),
-	).Replace(string(text))
-	file := filepath.Join(dir, "rules.yaml")
-	if err := os.WriteFile(file, []byte(short), 0o600); err != nil {
-		return nil, "", err
-	}
-	quick, err := rules.ParseFile(file)
-	return quick, file, err
-}
-
 func config(o options, address, ruleFile, dir string) []byte {
 	return fmt.Appendf(nil, `web:
   listen_address: 127.0.0.1:0
@@ -96,12 +76,12 @@ scope_defaults:
 state:
   type: %s
   path: %s
-`, address, ruleFile, packName, o.store, filepath.Join(dir, "state.db"))
+`, address, ruleFile, fleet.PackName, o.store, filepath.Join(dir, "state.db"))
 }
 
 // prometheus answers the two queries of the HTTP API.
 type prometheus struct {
-	samples *samples
+	samples *fleet.Samples
 	// current is the expression that is asked once per tick; each time asked is
 	// told.
 	current string
@@ -126,7 +106,7 @@ func (p *prometheus) watch(ctx context.Context, o options, pid string) (resident
 // ServeHTTP implements http.Handler.
 func (p *prometheus) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	expr := req.FormValue("query")
-	v, ok := p.samples.values[expr]
+	v, ok := p.samples.Values[expr]
 	if !ok {
 		http.NotFound(w, req)
 		return
@@ -152,18 +132,18 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // write sends one element per cluster; the values' template has the value's
 // place as %s.
-func (p *prometheus) write(w http.ResponseWriter, kind string, v value, key, template string) {
-	idle, short := fill(template, v.idle), fill(template, v.short)
+func (p *prometheus) write(w http.ResponseWriter, kind string, v fleet.Value, key, template string) {
+	idle, short := fill(template, v.Idle), fill(template, v.Short)
 	fmt.Fprintf(w, `{"status":"success","data":{"resultType":%q,"result":[`, kind)
-	for i := range p.samples.n {
+	for i := range p.samples.N {
 		values, comma := idle, ","
-		if i%10 == 0 {
+		if fleet.Lacks(i) {
 			values = short
 		}
 		if i == 0 {
 			comma = ""
 		}
-		fmt.Fprintf(w, `%s{"metric":{"cluster":%q},%s%s}`, comma, clusterName(i), key, values)
+		fmt.Fprintf(w, `%s{"metric":{"cluster":%q},%s%s}`, comma, fleet.ClusterName(i), key, values)
 	}
 	fmt.Fprint(w, `]}}`)
 }
