@@ -88,6 +88,8 @@ var known = []struct{ pattern, test, why string }{
 	{pattern: `^performance\.md: bin/bench/`, why: "a measurement by hand; bench/run.sh builds and runs the program"},
 	{pattern: `^demo\.md: zeta-scaler demo --once`, test: "TestDocumentedTranscriptsAreReal"},
 	{pattern: `^demo\.md: zeta-scaler demo`, test: "TestEveryPanelHasData"},
+	{pattern: `^rule-(sets|tests)\.md: zeta-scaler (rules|check|test) `, test: "TestScripts"},
+	{pattern: `^sources\.md: curl `, why: "asks the reader's own Prometheus"},
 	{pattern: `^exporter\.md: zeta-scaler exporter`, test: "TestQuickStartOfAnExistingPrometheus"},
 }
 

@@ -92,7 +92,7 @@ func TestHealthAndUsage(t *testing.T) {
 	server := httptest.NewServer(newReceiver("", quiet()))
 	defer server.Close()
 	require.NoError(t, run(t.Context(), []string{"health", server.URL + "/healthy"}, quiet()))
-	require.ErrorContains(t, run(t.Context(), []string{"health", server.URL + "/unknown"}, quiet()), "404")
+	require.ErrorContains(t, run(t.Context(), []string{"health", server.URL + "/unknown"}, quiet()), "405")
 	for _, args := range [][]string{nil, {"nonsense"}, {"health"}, {"cluster", "--nonsense"}, {"cluster", "--scenario=nonsense"}} {
 		require.Error(t, run(t.Context(), args, quiet()), args)
 	}
