@@ -14,6 +14,11 @@ func (c *ScopeConfig) observes() bool {
 	return c != nil && c.Actuator != nil && c.Actuator.Capabilities().Observes
 }
 
+// dryRun reports whether the scope's actuator calls nothing.
+func (c *ScopeConfig) dryRun() bool {
+	return c.Actuator != nil && c.Actuator.Capabilities().DryRun
+}
+
 // enough reports whether Zeta's inventory shows the action's workers, at a tick
 // after since.
 func (s *scope) enough(a *scaling.Execution, since time.Time) bool {
@@ -33,8 +38,9 @@ func lastAt(a *scaling.Execution) time.Time {
 func (x *Executor) resolveUnknown(ctx context.Context, s *scope, r *copied, f *fact) (pace, error) {
 	a, now, c := r.Action, x.now(), s.cfg.Load()
 	if !c.observes() {
-		// A dry run has never done anything.
-		if c != nil && c.Actuator != nil && c.Actuator.Capabilities().DryRun {
+		// A dry run has never done anything; one that has taken the place of an
+		// actuator does not know what that has done.
+		if c != nil && c.Kind == a.Actuator && c.dryRun() {
 			return pace{again: true}, x.notDone(ctx, s, a, 0)
 		}
 		if s.enough(a, lastAt(a)) {
@@ -45,7 +51,7 @@ func (x *Executor) resolveUnknown(ctx context.Context, s *scope, r *copied, f *f
 	if now.Before(s.notBefore) {
 		return pace{next: s.notBefore}, nil
 	}
-	st, err := x.lookBack(ctx, s, a)
+	st, err := x.lookBack(ctx, s, c, a)
 	switch {
 	case errors.Is(err, ErrStale):
 		return pace{again: true}, x.change(ctx, s, func(d *draft) bool {
@@ -75,18 +81,18 @@ func (x *Executor) resolveUnknown(ctx context.Context, s *scope, r *copied, f *f
 
 // lookBack observes the target. What an older leader has on its way is shut out
 // before, where the platform can do that.
-func (x *Executor) lookBack(ctx context.Context, s *scope, a *scaling.Execution) (State, error) {
-	if claimer, ok := s.cfg.Load().Actuator.(Claimer); ok && x.inherited(a) && !s.claimed {
+func (x *Executor) lookBack(ctx context.Context, s *scope, c *ScopeConfig, a *scaling.Execution) (State, error) {
+	if claimer, ok := c.Actuator.(Claimer); ok && x.inherited(a) && !s.claimed {
 		if err := x.leads(); err != nil {
 			return State{}, err
 		}
-		err := x.claim(ctx, s, claimer)
+		err := x.claim(ctx, c, claimer)
 		if err != nil && !errors.Is(err, ErrUnsupported) {
 			return State{}, err
 		}
 		s.claimed = true
 	}
-	return x.observe(ctx, s)
+	return x.observe(ctx, c)
 }
 
 // notDone goes on after a request that never reached the platform: it is made
@@ -118,7 +124,7 @@ func (x *Executor) converge(ctx context.Context, s *scope, r *copied, f *fact) (
 	}
 	platform, ready := "", true
 	if c.observes() {
-		st, err := x.observe(ctx, s)
+		st, err := x.observe(ctx, c)
 		switch {
 		case ctx.Err() != nil:
 			return pace{}, ctx.Err()

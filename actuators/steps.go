@@ -18,7 +18,9 @@ type answer struct {
 	action string
 	target int
 	accept bool
-	err    error
+	// dry is true if nothing was called.
+	dry bool
+	err error
 }
 
 // begin carries out what is held once nothing blocks it and it is still wanted.
@@ -41,13 +43,14 @@ func (x *Executor) begin(ctx context.Context, s *scope, r *copied) (pace, error)
 	if now.Before(s.notBefore) {
 		return pace{next: s.notBefore}, nil
 	}
-	st, ahead, p, err := x.survey(ctx, s, h, r.OtherWriter != "" && resumed)
+	st, ahead, p, err := x.survey(ctx, s, c, h, r.OtherWriter != "" && resumed)
 	if st != proceed || err != nil {
 		return p, err
 	}
 	s.observed = h.RecommendationID
 	return pace{again: true}, x.change(ctx, s, func(d *draft) bool {
-		if d.Held == nil || d.Held.ID != h.ID || open(d.Action) {
+		// After a reload all is judged again.
+		if d.Held == nil || d.Held.ID != h.ID || open(d.Action) || d.cfg != c {
 			return false
 		}
 		d.start()
@@ -78,7 +81,8 @@ func (d *draft) start() {
 		}
 	}
 	d.Booting = kept
-	if d.cfg.Actuator.Capabilities().DryRun {
+	d.Action.Actuator = d.cfg.Kind
+	if d.cfg.dryRun() {
 		return
 	}
 	d.ActionInFlight = true
@@ -113,12 +117,11 @@ const (
 
 // survey observes the target before anything is asked of it. ahead is true if
 // there is nothing to ask.
-func (x *Executor) survey(ctx context.Context, s *scope, a *scaling.Execution, accept bool) (o outlook, ahead bool, p pace, err error) {
-	c := s.cfg.Load()
-	if !c.Actuator.Capabilities().Observes {
+func (x *Executor) survey(ctx context.Context, s *scope, c *ScopeConfig, a *scaling.Execution, accept bool) (o outlook, ahead bool, p pace, err error) {
+	if !c.observes() {
 		return proceed, false, pace{}, nil
 	}
-	st, err := x.observe(ctx, s)
+	st, err := x.observe(ctx, c)
 	if err != nil {
 		if ctx.Err() != nil {
 			return wait, false, pace{}, ctx.Err()
@@ -194,9 +197,9 @@ func (x *Executor) execute(ctx context.Context, s *scope, r *copied) (pace, erro
 		return pace{again: true}, x.refuse(ctx, s, a, errors.New("there was no time left for another attempt"))
 	}
 	accept := r.OtherWriter != "" && v.resumedAfter(r.OtherWriterSince)
-	dry := c.Actuator.Capabilities().DryRun
+	dry := c.dryRun()
 	if s.observed != a.RecommendationID {
-		o, ahead, p, err := x.survey(ctx, s, a, accept)
+		o, ahead, p, err := x.survey(ctx, s, c, a, accept)
 		if o != proceed || err != nil {
 			return p, err
 		}
@@ -206,12 +209,15 @@ func (x *Executor) execute(ctx context.Context, s *scope, r *copied) (pace, erro
 		s.observed = a.RecommendationID
 		return pace{again: true}, nil
 	}
-	if !dry && !announced(&r.ExecutionRecord) {
+	if a.Actuator != c.Kind || !dry && !announced(&r.ExecutionRecord) {
 		return pace{again: true}, x.change(ctx, s, func(d *draft) bool {
 			if !same(d.Action, a) {
 				return false
 			}
-			d.announce()
+			d.Action.Actuator = c.Kind
+			if !dry {
+				d.announce()
+			}
 			return true
 		})
 	}
@@ -219,8 +225,8 @@ func (x *Executor) execute(ctx context.Context, s *scope, r *copied) (pace, erro
 		return pace{}, err
 	}
 	s.observed = ""
-	err = x.scale(ctx, s, a, x.fence(s, &v, a, accept))
-	s.answer = &answer{action: a.ID, target: a.Target, accept: accept, err: err}
+	err = x.scale(ctx, c, a, x.fence(s, &v, a, accept))
+	s.answer = &answer{action: a.ID, target: a.Target, accept: accept, dry: dry, err: err}
 	return pace{again: true}, nil
 }
 
@@ -300,7 +306,7 @@ func (x *Executor) settled(d *draft, ans *answer) bool {
 		switch {
 		case raised:
 			return ans.accept
-		case d.cfg != nil && d.cfg.Actuator.Capabilities().DryRun:
+		case ans.dry:
 			d.end(scaling.ActionSucceeded, "dry run: nothing was asked for")
 		default:
 			d.Attempts, d.NextAttempt = 0, time.Time{}
