@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // panelsWithin is how long all panels may take to have data: the first tick of
@@ -25,17 +26,7 @@ const panelsWithin = 3 * time.Minute
 
 // withoutData are panels that may be empty here, and why.
 func withoutData() map[string]string {
-	const actions = "needs a scope that acts; every scope here is advisory"
-	return map[string]string{
-		"Actuation / Actions in flight":            actions,
-		"Actuation / Failed, last hour":            actions,
-		"Actuation / Actions that ended, per hour": actions,
-		"Actuation / Requests":                     actions,
-		"Actuation / Alerts":                       actions,
-		"Actuation / Time to answer":               actions,
-		"Actuation / Calls":                        actions,
-		"Actuation / Duration of calls":            actions,
-	}
+	return map[string]string{}
 }
 
 // panelQuery is one query of one panel.
@@ -165,15 +156,24 @@ scrape_configs:
 	}}, harness.URL(address))
 
 	data := t.TempDir()
-	s := newScaler(t, "serve", "dashboards-serve", fmt.Sprintf(`web: {listen_address: %q} # not %%s: Prometheus knows it already
+	s := newScaler(t, "serve", "dashboards-serve", fmt.Sprintf(`web: {listen_address: %q, bearer_tokens_file: %q} # not %%s: Prometheus knows it already
 prometheus: {urls: [%q]}
 rule_sets: [{pack: zeta-auto}, {pack: zeta-fixed-slot}]
-scopes: [{match: {cluster: simulated}, shadows: [zeta-fixed-slot], bounds: {min_workers: 1, max_workers: 6}}]
+scopes:
+  - match: {cluster: simulated}
+    shadows: [zeta-fixed-slot]
+    bounds: {min_workers: 6, max_workers: 6} # more than there are: it asks at once
+    mode: webhook
+    convergence_timeout: 2s # nobody starts the workers, so the action ends
+    actuator: {exec: {command: "true", target: simulated}}
 state: {path: %q}
 leadership: {lock_file: %q}
 alerting: {alertmanagers: [{url: %q}]}
-`, service, prom.URL, filepath.Join(data, "state.db"), filepath.Join(data, "lock"), harness.URL(address)))
+`, service, tokenFile(t), prom.URL, filepath.Join(data, "state.db"), filepath.Join(data, "lock"), harness.URL(address)))
 	s.address = service
 	s.start(t)
+	r := s.waitFor(t, patience, "below the minimum", func(d decision) bool { return d.Row == scaling.RowBelowMin })
+	require.Equal(t, "accepted", s.deliver(t, "firing", r.RecommendationID)[r.RecommendationID])
+	s.waitForAction(t, patience, "an action that nobody answered", inState(6, scaling.ActionFailed))
 	return prom
 }
