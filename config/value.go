@@ -200,8 +200,8 @@ func (d *decoder) oneOf(n *yaml.Node, s string, choices []string, path string) b
 func (d *decoder) httpURL(n *yaml.Node, s, path string) bool {
 	u, err := url.Parse(s)
 	shown := strconv.Quote(s)
-	if err != nil || strings.Contains(s, "@") {
-		shown = "a text" // there may be a password in it
+	if err != nil || strings.ContainsAny(s, "@?#") {
+		shown = "a text" // there may be a password or a token in it
 	}
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https":
@@ -211,7 +211,7 @@ func (d *decoder) httpURL(n *yaml.Node, s, path string) bool {
 	case u.Hostname() == "" || u.Port() != "" && !isPort(u.Port()):
 		d.failf(n, rules.CheckValue, "", "%s is %s, expected a URL with a host, such as http://host:9090", path, shown)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		d.failf(n, rules.CheckValue, "leave out what begins with ? or #", "%s is %s, expected a URL without a query", path, shown)
+		d.failf(n, rules.CheckValue, "leave out what begins with ? or #", "%s has a query or a fragment, expected a URL without them", path)
 	default:
 		return true
 	}
