@@ -22,6 +22,10 @@ const (
 	maxBody        = 8 << 20
 	maxHeader      = 64 << 10
 	maxConnections = 512
+	// refusedTimeout is how long the body of a request that is refused may take.
+	// Reading it lets the sender see the answer; one that stalls must not keep a
+	// connection.
+	refusedTimeout = 2 * time.Second
 
 	headerTimeout = 10 * time.Second
 	readTimeout   = 30 * time.Second
@@ -150,7 +154,7 @@ func (s *Server) serve(srv *http.Server) error {
 func (s *Server) Protect(h http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem(w, http.StatusForbidden, "a page of another origin may not change anything here")
+		deny(w, http.StatusForbidden, "a page of another origin may not change anything here")
 	}))
 	checked := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, status, detail := s.refuse(r)
@@ -158,7 +162,7 @@ func (s *Server) Protect(h http.Handler) http.Handler {
 			if status == http.StatusUnauthorized {
 				w.Header().Set("WWW-Authenticate", `Basic realm="zeta-scaler", charset="UTF-8"`)
 			}
-			problem(w, status, detail)
+			deny(w, status, detail)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -247,6 +251,13 @@ func (s *Server) recover(w *recorder, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	problem(w, http.StatusInternalServerError, "internal error; the log says more")
+}
+
+// deny answers a request whose body nobody has read.
+func deny(w http.ResponseWriter, status int, detail string) {
+	// A connection that has no deadlines is one in a test.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTimeout))
+	problem(w, status, detail)
 }
 
 // problem writes an error as RFC 9457 has it, like the API's own.
