@@ -178,7 +178,11 @@ func (c *Client) Post(ctx context.Context, m Message) (Reply, error) {
 	}
 	// What is missing of an error's text is no error.
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	r.Excerpt = excerpt(b)
+	header := req.Header
+	if resp.Request != nil {
+		header = resp.Request.Header // with credentials
+	}
+	r.Excerpt = excerpt(redact(string(b), header))
 	return r, nil
 }
 
@@ -225,10 +229,10 @@ func (c *Client) cause(ctx, limited context.Context, err error) error {
 	return err
 }
 
-// excerpt is the beginning of b as one line of text.
-func excerpt(b []byte) string {
+// excerpt is the beginning of a text as one line.
+func excerpt(text string) string {
 	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
-	s := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(b), ""), blank), " ")
+	s := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
 	if len(s) > maxExcerpt {
 		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
 	}

@@ -1,0 +1,57 @@
+package post
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/events/signature"
+)
+
+// A server that answers with the request must not bring our secrets into the
+// log.
+func TestEchoedSecretsAreTakenOut(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte("signing key"), 0o600))
+	for name, change := range map[string]func(*promconfig.HTTPClientConfig){
+		"basic": func(c *promconfig.HTTPClientConfig) {
+			c.BasicAuth = &promconfig.BasicAuth{Username: "ann", Password: "pass word"}
+		},
+		"bearer": func(c *promconfig.HTTPClientConfig) {
+			c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: "tok3n-of-ours"}
+		},
+		"header": func(c *promconfig.HTTPClientConfig) {
+			c.HTTPHeaders = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Api-Key": {Secrets: []promconfig.Secret{"api-key-of-ours"}}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var signed string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				signed = r.Header.Get(signature.Header)
+				_, password, _ := r.BasicAuth()
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprint(w, "no: ", password, " ", r.Header.Get("Authorization"), " ", r.Header.Get("X-Api-Key"), " ", signed, " ", r.Header.Get("Idempotency-Key"))
+			}))
+			defer server.Close()
+			c := newClient(t, server.URL, func(o *Options) {
+				change(&o.HTTPClientConfig)
+				o.SecretFile = key
+			})
+			reply, err := c.Post(t.Context(), message())
+			require.NoError(t, err)
+			require.NotEmpty(t, signed)
+			for _, secret := range []string{"pass word", base64.StdEncoding.EncodeToString([]byte("ann:pass word")), "tok3n", "api-key", signed} {
+				require.NotContains(t, reply.String(), secret)
+			}
+			require.Contains(t, reply.String(), "<secret>")
+			require.Contains(t, reply.String(), "1-2-prod", "what is no secret helps to find the fault")
+		})
+	}
+}
