@@ -20,15 +20,21 @@ import (
 // A reply with 1 000 scopes should take at most 50 ms, compressed or not.
 func BenchmarkThousandScopes(b *testing.B) {
 	h := handler(b, thousandScopes(b))
-	for _, target := range []string{
-		"/", "/?scope=scope-0500", "/autoscaler/status", "/autoscaler/explain?scope=scope-0500", "/autoscaler/actions?limit=1000",
-		"/autoscaler/metrics", "/autoscaler/decision-table", "/autoscaler/history?limit=1000",
+	for _, reply := range []struct{ name, target string }{
+		{"list", "/"},
+		{"scope", "/?scope=scope-0500"},
+		{"status", "/autoscaler/status"},
+		{"explain", "/autoscaler/explain?scope=scope-0500"},
+		{"actions", "/autoscaler/actions?limit=1000"},
+		{"metrics", "/autoscaler/metrics"},
+		{"decision-table", "/autoscaler/decision-table"},
+		{"history", "/autoscaler/history?limit=1000"},
 	} {
 		for _, encoding := range []string{"identity", "gzip"} {
-			b.Run(target+"/"+encoding, func(b *testing.B) {
+			b.Run(reply.name+"/"+encoding, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					req := httptest.NewRequest(http.MethodGet, target, http.NoBody)
+					req := httptest.NewRequest(http.MethodGet, reply.target, http.NoBody)
 					req.Header.Set("Accept-Encoding", encoding)
 					rec := serve(h, req)
 					if rec.Code != http.StatusOK {

@@ -14,10 +14,11 @@ rm -rf "$out"
 mkdir -p "$out"
 
 # The packages are compiled once; each round runs the programs.
-for package in evaluator zeta; do
+for package in evaluator zeta alerts api actuators webhook; do
 	$go test -c -o "$out/$package.test" "./$package"
 done
 $go build -o "$out/footprint" ./bench/footprint
+$go build -o "$out/actuation" ./bench/actuation
 $go build -o "$out/report" ./bench/report
 $go build -ldflags "-s -w" -o "$out/zeta-scaler" ./cmd/zeta-scaler
 
@@ -35,10 +36,20 @@ while [ "$round" -le "$rounds" ]; do
 	bench evaluator cycle '^BenchmarkCycle$/^scopes=(100|1000)$' -test.benchtime 0.5s -test.cpu 1
 	bench evaluator small '^BenchmarkRestore$/^scopes=1000$' -test.benchtime 1x
 	bench zeta small '^BenchmarkScrape$' -test.benchtime 0.3s
+	bench alerts small '^BenchmarkActiveAlerts$' -test.benchtime 2x
+	bench api small '^BenchmarkThousandScopes$/^(status|list|explain|actions)$/^identity$' -test.benchtime 0.2s
+	bench actuators small '^BenchmarkAnswer$' -test.benchtime 0.1s
+	bench webhook small '^BenchmarkGroups$' -test.benchtime 0.1s
+	"$out/actuation" accept >>"$out/actuation.txt"
 	round=$((round + 1))
 done
 echo "10000 scopes"
 bench evaluator large '^BenchmarkCycle$/^scopes=10000$/^by=zeta-scaler$' -test.benchtime 3x -test.cpu 1
+
+echo "duplicates"
+"$out/actuation" duplicates -time 10s >>"$out/actuation.txt"
+"$out/actuation" duplicates -time 10s -alerts 1 >>"$out/actuation.txt"
+"$out/actuation" duplicates -time 5s -rate 2000 -refused >>"$out/actuation.txt"
 
 if [ -r /proc/self/status ]; then
 	echo "memory"

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite"
-
 	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -35,7 +33,7 @@ func measureAccept(ctx context.Context, o options, dir string) error {
 	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}
-	s.configure(len(bodies))
+	s.configure(len(bodies), scaling.Webhook)
 	bare, err := openBare(ctx, filepath.Join(dir, "bare.db"))
 	if err != nil {
 		return errors.Join(err, s.store.Close())
@@ -139,6 +137,7 @@ func openBare(ctx context.Context, path string) (*bare, error) {
 		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(1000)",
 	}}
 	dsn := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}
+	// state/file has brought the driver.
 	db, err := sql.Open("sqlite", dsn.String())
 	if err != nil {
 		return nil, err

@@ -23,6 +23,14 @@ import (
 // interval is the time between two ticks.
 const interval = time.Second
 
+// course is what the scopes' mode makes of a notification that comes again and
+// again.
+type course struct {
+	name         string
+	mode         scaling.Mode
+	first, later scaling.VerdictResult
+}
+
 // measureDuplicates runs the evaluation over many scopes and, every other
 // slice, delivers notifications that were delivered before.
 func measureDuplicates(ctx context.Context, o options, dir string) error {
@@ -34,7 +42,11 @@ func measureDuplicates(ctx context.Context, o options, dir string) error {
 	if err != nil {
 		return err
 	}
-	s.configure(o.scopes)
+	c := course{"Duplicates", scaling.Webhook, scaling.VerdictAccepted, scaling.VerdictDuplicate}
+	if o.refused {
+		c = course{"Refusals", scaling.Advisory, scaling.VerdictAdvisory, scaling.VerdictAdvisory}
+	}
+	s.configure(o.scopes, c.mode)
 	// An Alertmanager that takes alerts and does nothing with them: what it would
 	// deliver is delivered by us.
 	sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -46,20 +58,20 @@ func measureDuplicates(ctx context.Context, o options, dir string) error {
 	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}
-	w := &watch{scopes: o.scopes, first: make(chan struct{})}
+	w := &watch{course: c, scopes: o.scopes, began: make(chan struct{})}
 	loop := evaluator.NewLoop(evaluator.Options{
 		Source: fleet.New(rs, o.scopes), Clock: w, Store: s.store, Epoch: epoch, Logger: s.logger,
 		Publishers: []evaluator.Publisher{s.board, metrics.New(metrics.Options{Clock: time.Now}), s.events, notifier, s.executor, w},
 	})
 	return s.run(ctx, func(ctx context.Context) error { return w.measure(ctx, s, o) }, notifier.Run,
-		func(ctx context.Context) error { return loop.Run(ctx, evaluation(rs, o.scopes)) })
+		func(ctx context.Context) error { return loop.Run(ctx, evaluation(rs, o.scopes, c.mode)) })
 }
 
 // evaluation lists every cluster.
-func evaluation(rs *rules.RuleSet, clusters int) evaluator.Config {
+func evaluation(rs *rules.RuleSet, clusters int, mode scaling.Mode) evaluator.Config {
 	c := evaluator.Config{RuleSets: []*rules.RuleSet{rs}, DefaultRuleSet: rs.Name}
 	for i := range clusters {
-		c.Scopes = append(c.Scopes, evaluator.ScopeConfig{Match: map[string]string{"cluster": fleet.ClusterName(i)}, Mode: scaling.Webhook})
+		c.Scopes = append(c.Scopes, evaluator.ScopeConfig{Match: map[string]string{"cluster": fleet.ClusterName(i)}, Mode: mode})
 	}
 	return c
 }
@@ -68,8 +80,9 @@ func evaluation(rs *rules.RuleSet, clusters int) evaluator.Config {
 // and when it is over.
 type watch struct {
 	wallClock
+	course
 	scopes int
-	first  chan struct{}
+	began  chan struct{}
 
 	mu sync.Mutex
 	// loaded says which side the next tick belongs to, quiet or with load.
@@ -100,7 +113,7 @@ func (w *watch) Publish(_ context.Context, evaluations []scaling.Evaluation, _ [
 	}
 	w.seen = 0
 	if !w.waited {
-		close(w.first)
+		close(w.began)
 		w.waited = true
 		return
 	}
@@ -116,7 +129,7 @@ func (w *watch) side() int {
 
 func (w *watch) measure(ctx context.Context, s *service, o options) error {
 	select {
-	case <-w.first:
+	case <-w.began:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -126,7 +139,7 @@ func (w *watch) measure(ctx context.Context, s *service, o options) error {
 		return err
 	}
 	for _, body := range bodies {
-		if err := to.post(ctx, body, scaling.VerdictAccepted); err != nil {
+		if err := to.post(ctx, body, w.first); err != nil {
 			return err
 		}
 	}
@@ -146,7 +159,7 @@ func (w *watch) measure(ctx context.Context, s *service, o options) error {
 				}
 				continue
 			}
-			got, err := flood(ctx, to, bodies, o)
+			got, err := flood(ctx, to, bodies, o, w.later)
 			if err != nil {
 				return err
 			}
@@ -156,7 +169,7 @@ func (w *watch) measure(ctx context.Context, s *service, o options) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	report(fmt.Sprintf("Duplicates/alerts=%d", o.alerts), len(w.done[1]),
+	report(fmt.Sprintf("%s/alerts=%d", w.name, o.alerts), len(w.done[1]),
 		figure{w.begun[0].at(1), "ms-late-quiet"}, figure{w.begun[1].at(1), "ms-late-loaded"},
 		figure{w.done[0].at(1), "ms-published-quiet"}, figure{w.done[1].at(1), "ms-published-loaded"},
 		figure{float64(sent) / busy.Seconds(), "duplicates/s"}, figure{replies.at(0.5), "ms-reply-median"}, figure{replies.at(0.99), "ms-reply-p99"})
@@ -188,7 +201,7 @@ func notifications(evaluations []scaling.Evaluation, n int) ([][]byte, error) {
 
 // flood delivers duplicates for one slice, over as many connections as there
 // may be. It falls behind if they do not suffice, and the figures say so.
-func flood(ctx context.Context, to *sender, bodies [][]byte, o options) (latencies, error) {
+func flood(ctx context.Context, to *sender, bodies [][]byte, o options, want scaling.VerdictResult) (latencies, error) {
 	perSecond := o.rate / o.alerts
 	n := int(float64(perSecond) * o.slice.Seconds())
 	out := make(latencies, n)
@@ -205,7 +218,7 @@ func flood(ctx context.Context, to *sender, bodies [][]byte, o options) (latenci
 				}
 				due := start.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
 				time.Sleep(time.Until(due))
-				errs[c] = to.post(ctx, bodies[i%len(bodies)], scaling.VerdictDuplicate)
+				errs[c] = to.post(ctx, bodies[i%len(bodies)], want)
 				out[i] = time.Since(due)
 			}
 		})

@@ -32,6 +32,8 @@ type options struct {
 	scopes      int
 	alerts      int
 	connections int
+	// refused: the scopes are advisory, so that every answer is looked up.
+	refused bool
 }
 
 func main() {
@@ -63,6 +65,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&o.scopes, "scopes", 200, "duplicates: scopes of the evaluation, every tenth of which asks for workers")
 	flags.IntVar(&o.alerts, "alerts", 20, "duplicates: alerts of one notification")
 	flags.IntVar(&o.connections, "connections", 8, "duplicates: connections that notifications come over")
+	flags.BoolVar(&o.refused, "refused", false, "duplicates: scopes are advisory, so that nothing is accepted and every answer is read from the store")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}

@@ -69,11 +69,11 @@ func open(ctx context.Context, dir string) (*service, error) {
 	return s, nil
 }
 
-// configure lets every cluster be acted on, by the actuator log.
-func (s *service) configure(clusters int) {
+// configure gives every cluster a mode and the actuator log.
+func (s *service) configure(clusters int, mode scaling.Mode) {
 	scopes := make([]actuators.ScopeConfig, clusters)
 	for i := range scopes {
-		scopes[i] = actuators.ScopeConfig{Scope: scopeOf(i), Mode: scaling.Webhook, Kind: "log", Actuator: actuatorlog.New(s.logger)}
+		scopes[i] = actuators.ScopeConfig{Scope: scopeOf(i), Mode: mode, Kind: "log", Actuator: actuatorlog.New(s.logger)}
 	}
 	s.executor.Configure(scopes)
 }

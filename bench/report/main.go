@@ -42,11 +42,52 @@ func targets(r results) []string {
 			lines = append(lines, r.figure("loop "+n+" scopes, "+store+" store, live heap", "ResidentLoop/store="+store+"/scopes="+n, "MB-live", 1, "MB"))
 		}
 	}
-	return append(lines,
+	lines = append(lines,
 		r.atMost("loop 10000 scopes, file store", "ResidentLoop/store=file/scopes=10000", "MB-resident", 1, "MB", 200),
 		r.figure("loop 10000 scopes, peak with restore", "ResidentLoop/store=file/scopes=10000", "MB-peak", 1, "MB"),
 		r.atMost("serve 10000 scopes", "ResidentServe/store=file/scopes=10000", "MB-resident", 1, "MB", 200),
 		r.figure("serve 10000 scopes, peak with restore", "ResidentServe/store=file/scopes=10000", "MB-peak", 1, "MB"),
 		r.atMost("serve 1 scope, idle", "ResidentServe/store=file/scopes=1", "MB-resident", 1, "MB", 60),
 	)
+	return append(append(lines, actuation(r)...), replies(r)...)
+}
+
+// actuation are the lines about the way from a recommendation to an action.
+func actuation(r results) []string {
+	const twenty, one = "Duplicates/alerts=20", "Duplicates/alerts=1"
+	return []string{
+		r.atMost("webhook, durably accepted, median", "Accept", "ms-median", 1, "ms", 2),
+		r.atMost("webhook, p99", "Accept", "×bare-p99", 1, "× bare insert", 3),
+		r.figure("webhook, p99", "Accept", "ms-p99", 1, "ms"),
+		r.figure("bare fsynced insert, median", "Accept", "ms-bare-median", 1, "ms"),
+		r.figure("bare fsynced insert, p99", "Accept", "ms-bare-p99", 1, "ms"),
+		r.figure("webhook, allocations with client and action", "Accept", "allocs/op", 1, ""),
+		r.figure("duplicates, 20 in a notification", twenty, "duplicates/s", 1, "/s"),
+		r.atMost("  latest tick, published", twenty, "ms-published-loaded", 1, "ms", 100),
+		r.figure("  latest tick, begun", twenty, "ms-late-loaded", 1, "ms"),
+		r.figure("  latest tick without them, published", twenty, "ms-published-quiet", 1, "ms"),
+		r.figure("duplicates, one in a notification", one, "duplicates/s", 1, "/s"),
+		r.atMost("  latest tick, published", one, "ms-published-loaded", 1, "ms", 100),
+		r.figure("refusals", "Refusals/alerts=20", "duplicates/s", 1, "/s"),
+		r.figure("  latest tick, published", "Refusals/alerts=20", "ms-published-loaded", 1, "ms"),
+		r.atMost("notifier, 10000 active alerts", "ActiveAlerts", "MB-live", 1, "MB", 50),
+		r.figure("notifier, alerts in one request", "ActiveAlerts", "alerts/request", 1, ""),
+		r.figure("notifier, 10000 alerts sent", "ActiveAlerts", "ns/op", 1e9, "s"),
+	}
+}
+
+// replies are the lines about what the API answers over 1 000 scopes.
+func replies(r results) []string {
+	var lines []string
+	for _, reply := range []struct{ title, name string }{
+		{"status of 1000 scopes", "status"},
+		{"page, list of 1000 scopes", "list"},
+		{"explain, one of 1000 scopes", "explain"},
+		{"actions, 1000 under way", "actions"},
+	} {
+		name := "ThousandScopes/" + reply.name + "/identity"
+		lines = append(lines, r.atMost(reply.title, name, "ns/op", 1e6, "ms", 50),
+			r.figure(reply.title+", allocations", name, "allocs/op", 1, ""))
+	}
+	return lines
 }

@@ -29,6 +29,9 @@ BenchmarkCycle/scopes=1000/by=zeta-scaler     5  200000000 ns/op  400.0 µs/scop
 BenchmarkCycle/scopes=1000/by=rule-manager    5  1000000000 ns/op  1000 µs/scope
 BenchmarkScrape-2  100  6000000 ns/op
 BenchmarkResidentServe/store=file/scopes=1	1	33.8 MB-resident	33.9 MB-peak
+BenchmarkAccept	600	1.712 ms-median	7.700 ms-p99	1.2 ×bare-p99
+BenchmarkDuplicates/alerts=20	10	101.500 ms-published-loaded	10001.461 duplicates/s
+BenchmarkThousandScopes/status/identity-2  46  7548214 ns/op  197.27 MB/s  4136543 B/op  26065 allocs/op
 PASS
 `)
 	for _, want := range []string{
@@ -37,6 +40,11 @@ PASS
 		"cycle 1000 scopes:                           0.30 × rule manager (0.20…0.40 in 2 rounds) (target ≤ 0.33, met)",
 		"exporter scrape, 50 workers:                 6.00 ms (target ≤ 5.00 ms, MISSED)",
 		"serve 1 scope, idle:                         34 MB (target ≤ 60 MB, met)",
+		"webhook, durably accepted, median:           1.71 ms (target ≤ 2.00 ms, met)",
+		"webhook, p99:                                1.20 × bare insert (target ≤ 3.00 × bare insert, met)",
+		"  latest tick, published:                    102 ms (target ≤ 100 ms, MISSED)",
+		"status of 1000 scopes:                       7.55 ms (target ≤ 50 ms, met)",
+		"status of 1000 scopes, allocations:          26065",
 		"restore 1000 scopes:                         not measured",
 	} {
 		require.Contains(t, got, want)
