@@ -28,11 +28,15 @@ type term struct {
 	executor *actuators.Executor
 	loop     *evaluator.Loop
 	cfg      evaluator.Config
+	// over is closed when the leadership is lost or given up; what runs may take
+	// longer to end.
+	over <-chan struct{}
 }
 
-// newTerm builds what a leader runs. It calls nobody but the store.
+// newTerm builds what a leader runs until ctx ends. It calls nobody but the
+// store.
 func (s *service) newTerm(ctx context.Context, l leadership.Term) (*term, error) {
-	t := &term{registry: prometheus.NewRegistry(), cfg: s.cfg.EvaluatorConfig()}
+	t := &term{registry: prometheus.NewRegistry(), cfg: s.cfg.EvaluatorConfig(), over: ctx.Done()}
 	store := s.fenced(l.Epoch)
 	scopes, err := s.actuation(s.cfg)
 	if err != nil {
@@ -97,6 +101,8 @@ func (t *term) run(ctx context.Context) error {
 
 // lead runs one term of this process and shows it to everybody else.
 func (s *service) lead(ctx context.Context, l leadership.Term) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	s.mu.Lock()
 	t, err := s.newTerm(ctx, l)
 	if err != nil {
@@ -107,13 +113,13 @@ func (s *service) lead(ctx context.Context, l leadership.Term) error {
 	s.process.Leads(true)
 	s.term.Store(t)
 	s.mu.Unlock()
+	// Calls that are under way can take long to end, and another replica may
+	// lead by then.
+	context.AfterFunc(ctx, func() { s.retire(t) })
 	s.logger.Info("leading", "epoch", l.Epoch)
 	err = t.run(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.term.Store(nil)
-	s.process.Leads(false)
-	s.board.Begin(0)
+	end()
+	s.retire(t)
 	if l.Leads() != nil && (errors.Is(err, evaluator.ErrNotLeader) || errors.Is(err, actuators.ErrNotLeader)) {
 		// That is what a lost leadership looks like from the inside.
 		err = nil
@@ -122,8 +128,41 @@ func (s *service) lead(ctx context.Context, l leadership.Term) error {
 	return err
 }
 
+// retire shows that this process leads no longer, and empties the board of what
+// came late.
+func (s *service) retire(t *term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.term.CompareAndSwap(t, nil) {
+		s.process.Leads(false)
+	}
+	if s.term.Load() == nil {
+		s.board.Begin(0)
+	}
+}
+
 // reload gives a running term what a reload has brought, all of it or nothing.
+// One that ends meanwhile does not need it: the next begins with it.
 func (t *term) reload(ctx context.Context, cfg *config.Config, scopes []actuators.ScopeConfig) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-t.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := t.apply(ctx, cfg, scopes)
+	select {
+	case <-t.over:
+		return nil
+	default:
+		return err
+	}
+}
+
+func (t *term) apply(ctx context.Context, cfg *config.Config, scopes []actuators.ScopeConfig) error {
 	alerting, err := t.alerts.Prepare(alertSettings(cfg))
 	if err != nil {
 		return err
