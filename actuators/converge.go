@@ -58,7 +58,7 @@ func (x *Executor) resolveUnknown(ctx context.Context, s *scope, r *copied, f *f
 			if !same(d.Action, a) {
 				return false
 			}
-			d.end(scaling.ActionRejectedStale, err.Error())
+			d.reject(err.Error())
 			return true
 		})
 	case ctx.Err() != nil:

@@ -2,6 +2,7 @@ package actuators
 
 import (
 	"slices"
+	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -13,6 +14,10 @@ import (
 func (d *draft) takeOver() {
 	if d.Held != nil {
 		d.drop(scaling.ActionSuperseded, "the leader changed before it began")
+	}
+	if a := d.Action; a != nil && a.State == scaling.ActionRejectedStale {
+		// What was refused because of its epoch says nothing about ours.
+		d.Failures, d.BackoffUntil = 0, time.Time{}
 	}
 	if !open(d.Action) {
 		return

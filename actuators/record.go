@@ -73,13 +73,26 @@ func (d *draft) end(to scaling.ActionState, reason string) {
 
 // fail ends the action in flight and starts the back-off.
 func (d *draft) fail(reason string) {
+	d.rest()
+	d.end(scaling.ActionFailed, reason)
+}
+
+// reject is fail for a platform that has heard of a newer leader. If there is
+// one, it takes over; if not, the state is older than the platform, which
+// somebody has to be told.
+func (d *draft) reject(reason string) {
+	d.rest()
+	d.end(scaling.ActionRejectedStale, reason)
+}
+
+// rest starts the back-off, longer with each failure in a row.
+func (d *draft) rest() {
 	d.Failures++
 	base := DefaultFailureBackoff
 	if d.cfg != nil {
 		base = d.cfg.FailureBackoff
 	}
 	d.BackoffUntil = d.now.Add(doubled(base, d.Failures, max(maxFailureBackoff, base)))
-	d.end(scaling.ActionFailed, reason)
 }
 
 // announce names the action's target as booting.
@@ -238,7 +251,7 @@ func (x *Executor) tell(s *scope, d *draft) {
 	}
 	for _, a := range d.told {
 		kind := scaling.EventScalingReport
-		if a.State == scaling.ActionFailed {
+		if a.State == scaling.ActionFailed || a.State == scaling.ActionRejectedStale {
 			kind = scaling.EventScalingException
 		}
 		reason := a.Transitions[len(a.Transitions)-1].Reason

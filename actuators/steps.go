@@ -171,7 +171,7 @@ func (x *Executor) refuse(ctx context.Context, s *scope, a *scaling.Execution, c
 // giveUp ends the action for an error that no further attempt can mend.
 func (d *draft) giveUp(cause error) {
 	if errors.Is(cause, ErrStale) {
-		d.end(scaling.ActionRejectedStale, cause.Error())
+		d.reject(cause.Error())
 		return
 	}
 	if other, ok := errors.AsType[*OtherWriterError](cause); ok {

@@ -109,7 +109,7 @@ func (v *view) Error() string {
 }
 
 // Failed reports whether the action has failed; else it is a new attempt.
-func (v *view) Failed() bool { return v.Execution.State == scaling.ActionFailed }
+func (v *view) Failed() bool { return failed(v.Execution) }
 
 // Triggers are the conditions that speak for more workers, with their numbers.
 func (v *view) Triggers() []string { return conditions(v.Recommendation.TriggerConditions) }

@@ -76,8 +76,16 @@ func failure(ev *scaling.Evaluation) (finding, bool) {
 	if shortage(&ev.Recommendation) {
 		f.severity = Page
 	}
-	fresh := x.State == scaling.ActionFailed && ev.Tick.Sub(endedAt(x)) < failureLasts
+	fresh := failed(x) && ev.Tick.Sub(endedAt(x)) < failureLasts
+	if x.State == scaling.ActionRejectedStale && x.MasterEpoch != ev.Recommendation.MasterEpoch {
+		fresh = false // there is a newer leader: this one
+	}
 	return f, fresh || f.goesOn
+}
+
+// failed reports whether an action was given up.
+func failed(x *scaling.Execution) bool {
+	return x.State == scaling.ActionFailed || x.State == scaling.ActionRejectedStale
 }
 
 // endedAt is when an action reached its state, zero if nothing was noted.

@@ -200,6 +200,16 @@ func TestFailuresOfAnEpisodeAreOneAlert(t *testing.T) {
 	})
 }
 
+// Whoever leads and is refused as older has lost its state; whoever has taken
+// over says nothing about an older one that was refused.
+func TestStaleActionsAreFailuresOfWhoLeads(t *testing.T) {
+	ev := withAction(steady(), scaling.ActionRejectedStale)
+	ev.Recommendation.MasterEpoch = ev.Execution.MasterEpoch
+	require.Equal(t, alerts.ActionFailed, one(t, raised(t, ev)).Labels["alertname"])
+	ev.Recommendation.MasterEpoch++
+	require.Empty(t, raised(t, ev))
+}
+
 func TestLongErrorsAreCut(t *testing.T) {
 	ev := withAction(steady(), scaling.ActionFailed)
 	ev.Execution.Error = strings.Repeat("x", 1023) + "é and more"

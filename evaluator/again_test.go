@@ -39,10 +39,16 @@ func putExecution(t *testing.T, store state.Store, change func(*state.ExecutionR
 // TestFailedActionIsAskedForAgain: once the back-off is over and the shortage
 // still stands, there is a new generation, whose alert is delivered (spec 4.2).
 func TestFailedActionIsAskedForAgain(t *testing.T) {
+	for _, state := range []scaling.ActionState{scaling.ActionFailed, scaling.ActionRejectedStale} {
+		t.Run(string(state), func(t *testing.T) { isAskedForAgain(t, state) })
+	}
+}
+
+func isAskedForAgain(t *testing.T, over scaling.ActionState) {
 	rs := fixture()
 	l, store := shortOf(t)
 	first := l.rec.last["a"].Recommendation
-	failed := scaling.Execution{RecommendationID: first.RecommendationID, Target: *first.RecommendedWorkers, State: scaling.ActionFailed}
+	failed := scaling.Execution{RecommendationID: first.RecommendationID, Target: *first.RecommendedWorkers, State: over}
 	putExecution(t, store, func(r *state.ExecutionRecord) {
 		r.Action, r.BackoffUntil = &failed, at(rs, 103)
 	})
@@ -53,7 +59,7 @@ func TestFailedActionIsAskedForAgain(t *testing.T) {
 		l.tick(t, at(rs, tick.n))
 		ev := l.rec.last["a"]
 		require.Equal(t, first.Generation+tick.grown, ev.Recommendation.Generation, "tick %d", tick.n)
-		require.Equal(t, scaling.ActionFailed, ev.Execution.State)
+		require.Equal(t, over, ev.Execution.State)
 		if tick.n == 103 {
 			require.True(t, ev.NewGeneration)
 			require.Equal(t, at(rs, 103), ev.Recommendation.Since)

@@ -97,7 +97,7 @@ func (o *overlay) standsAgain(key, recommendationID string, d *Decision, tick ti
 		return false
 	}
 	switch e.Action.State {
-	case scaling.ActionFailed:
+	case scaling.ActionFailed, scaling.ActionRejectedStale:
 		return !tick.Before(e.BackoffUntil)
 	case scaling.ActionSucceeded:
 		// Without a cooldown of its own nothing was done: a dry run.
