@@ -38,7 +38,7 @@ Scenarios: ` + strings.Join(demo.ScenarioNames(), ", ") + ".",
 	cmd.Flags().StringVar(&o.Scenario, "scenario", demo.DefaultScenario, "one of "+strings.Join(demo.ScenarioNames(), ", "))
 	cmd.Flags().Float64Var(&o.Speed, "speed", demo.DefaultSpeed, "virtual seconds per second")
 	cmd.Flags().BoolVar(&o.Once, "once", false, "run the scenario to its end as fast as possible, print the decisions, exit")
-	cmd.Flags().BoolVar(&o.Follow, "follow", false, "a simulated operator does what is recommended")
+	cmd.Flags().BoolVar(&o.Follow, "follow", false, "what is recommended is carried out: alert, webhook, executor, simulated platform")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", demo.DefaultSeed, "chance of the simulation; the same seed gives the same run")
 	address := cmd.Flags().String("web.listen-address", demoListen, "address to listen on, unless --once")
 	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(demo.ScenarioNames(), cobra.ShellCompDirectiveNoFileComp))
