@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -187,6 +188,9 @@ func (c *Client) call(ctx context.Context, method, path string, q url.Values, bo
 	resp, err := client.Do(req)
 	if err != nil {
 		// The error of net/http names method and URL itself.
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("asking zeta-scaler: %w; is it running, and at this address?", err)
+		}
 		return fmt.Errorf("asking zeta-scaler: %w", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing is lost: the body was read or is not wanted

@@ -169,6 +169,7 @@ func TestClientAddresses(t *testing.T) {
 	}
 	_, err := (&Client{BaseURL: "http://127.0.0.1:1"}).Status(t.Context(), "")
 	require.ErrorContains(t, err, "asking zeta-scaler: Get \"http://127.0.0.1:1/autoscaler/status\"")
+	require.ErrorContains(t, err, "is it running, and at this address?")
 }
 
 func TestClientDoesNotWaitForever(t *testing.T) {
