@@ -102,7 +102,7 @@ func (a *Actuator) run(ctx context.Context, q request.Request) (*result, error) 
 		r.end = died
 	}
 	if !stopped && errors.Is(err, exec.ErrWaitDelay) {
-		a.o.Logger.WarnContext(ctx, "the command ended and left processes that hold its output open; redirect theirs, or they get SIGPIPE", "verb", q.Verb)
+		a.o.Logger.WarnContext(ctx, "the command ended and left processes that hold its output open; redirect theirs, or they get SIGPIPE", "verb", q.Verb, "scope", q.Scope)
 	}
 	a.report(ctx, q, r)
 	return r, nil
