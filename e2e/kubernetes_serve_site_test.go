@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -346,9 +347,10 @@ type wire struct {
 
 	mu sync.Mutex
 	// changed counts writes of spec.replicas that were executed, by
-	// recommendation, refused those that were not.
+	// recommendation.
 	changed map[string]int
-	refused []int
+	// refused are the requests that were not executed, by status code.
+	refused map[int][]string
 }
 
 func (p *pair) newWire(t *testing.T) *wire {
@@ -357,7 +359,7 @@ func (p *pair) newWire(t *testing.T) *wire {
 	require.NoError(t, err)
 	transport, err := rest.TransportFor(config)
 	require.NoError(t, err)
-	w := &wire{changed: map[string]int{}}
+	w := &wire{changed: map[string]int{}, refused: map[int][]string{}}
 	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: p.Address})
 	to.Transport = transport
 	to.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
@@ -385,49 +387,46 @@ func (w *wire) pass(out http.ResponseWriter, r *http.Request, body []byte, to ht
 	}
 	reply := httptest.NewRecorder()
 	to.ServeHTTP(reply, r)
-	if s.name == stepScale {
-		w.count(body, reply.Code)
-	}
+	w.count(r, s, body, reply.Code)
 	if stop && k.executed && !k.sprung() {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range reply.Header() {
-		out.Header()[name] = values
-	}
+	maps.Copy(out.Header(), reply.Header())
 	out.WriteHeader(reply.Code)
 	_, _ = out.Write(reply.Body.Bytes())
 }
 
-// count notes one write of spec.replicas and how it was answered.
-func (w *wire) count(body []byte, code int) {
-	var patch struct {
-		Metadata struct{ Annotations map[string]string }
-	}
-	_ = json.Unmarshal(body, &patch) // it was decoded before
+// count notes a request and how it was answered.
+func (w *wire) count(r *http.Request, s step, body []byte, code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if code == http.StatusOK {
+	switch {
+	case code >= http.StatusBadRequest:
+		w.refused[code] = append(w.refused[code], r.Method+" "+r.URL.Path)
+	case s.name == stepScale:
+		var patch struct {
+			Metadata struct{ Annotations map[string]string }
+		}
+		_ = json.Unmarshal(body, &patch) // it was decoded before
 		w.changed[patch.Metadata.Annotations[kubeactuator.RecommendationAnnotation]]++
-		return
 	}
-	w.refused = append(w.refused, code)
 }
 
 func (w *wire) scaled() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := map[string]int{}
-	for id, n := range w.changed {
-		out[id] = n
-	}
-	return out
+	return maps.Clone(w.changed)
 }
 
-// refusals are the status codes of the writes that were not executed.
-func (w *wire) refusals() []int {
+// refusedFor are the requests that were answered with one of the status codes.
+func (w *wire) refusedFor(codes ...int) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]int(nil), w.refused...)
+	var out []string
+	for _, code := range codes {
+		out = append(out, w.refused[code]...)
+	}
+	return out
 }
 
 // stepOf says which step of an action a request is.
