@@ -250,6 +250,8 @@ func TestConvergence(t *testing.T) {
 	require.Empty(t, r.Booting)
 	require.False(t, r.ActionInFlight)
 	require.Len(t, b.events, 4)
+	require.Equal(t, "PENDING to 3 workers", b.events[0].Message)
+	require.Equal(t, "EXECUTING to 3 workers: the platform is asked for 3 workers", b.events[1].Message)
 
 	id = b.decide(7, scaling.ScaleOut, 3, 4)
 	require.Equal(t, scaling.VerdictHeld, b.accept(id).Result)

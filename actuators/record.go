@@ -254,8 +254,11 @@ func (x *Executor) tell(s *scope, d *draft) {
 		if a.State == scaling.ActionFailed || a.State == scaling.ActionRejectedStale {
 			kind = scaling.EventScalingException
 		}
-		reason := a.Transitions[len(a.Transitions)-1].Reason
-		x.emit(s, kind, fmt.Sprintf("%s to %d workers: %s", a.State, a.Target, reason), a)
+		message := fmt.Sprintf("%s to %d workers", a.State, a.Target)
+		if reason := a.Transitions[len(a.Transitions)-1].Reason; reason != "" {
+			message += ": " + reason
+		}
+		x.emit(s, kind, message, a)
 	}
 }
 
