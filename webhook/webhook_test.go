@@ -331,7 +331,10 @@ func TestConcurrencyIsBounded(t *testing.T) {
 			posting.Go(func() { status <- w.post(t, strings.NewReader(notification("1-1-a"))).Code })
 		}
 		synctest.Wait()
-		require.Len(t, w.acceptor.asked, 32)
+		w.acceptor.mu.Lock()
+		asked := len(w.acceptor.asked)
+		w.acceptor.mu.Unlock()
+		require.Equal(t, 32, asked)
 		posting.Wait()
 		close(status)
 		for s := range status {
