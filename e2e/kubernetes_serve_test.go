@@ -96,11 +96,15 @@ func (p *pair) oneLeadsAndScales(t *testing.T) {
 		require.Len(t, list, 1, r.Name)
 		require.Equal(t, done.ID, list[0].ID)
 	}
-	events, err := p.Admin.CoreV1().Events(p.namespace).List(t.Context(), metav1.ListOptions{
-		FieldSelector: "involvedObject.name=" + workerName + ",reason=ScalingReport",
+	harness.Wait(t, actsWithin, "the workload has Events", func(ctx context.Context) error {
+		events, err := p.Admin.CoreV1().Events(p.namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: "involvedObject.name=" + workerName + ",reason=ScalingReport",
+		})
+		if err == nil && len(events.Items) == 0 {
+			err = fmt.Errorf("none yet")
+		}
+		return err
 	})
-	require.NoError(t, err)
-	require.NotEmpty(t, events.Items, "the workload tells of it")
 }
 
 // moment is between two steps of an action: before or after one of them.
