@@ -179,7 +179,10 @@ type pipeline struct {
 // when Alertmanager tells again what it has told.
 func newPipeline(t *testing.T, name string, p *pools, scopes string, repeat time.Duration) *pipeline {
 	t.Helper()
-	address := harness.FreeAddress(t)
+	address, data := harness.FreeAddress(t), t.TempDir()
+	_, port, _ := strings.Cut(address, ":")
+	// Nothing of another run of the same test may be there: ids repeat.
+	name += "-" + port
 	out := &pipeline{pools: p, relay: newRelay(t, harness.URL(address)), people: newWebhookReceiver(t)}
 	out.am = newManager(t, name+"-alertmanager", out.relay.URL+"/webhook/alertmanager")
 	// People hear of everything else; alerts of one tick come together.
@@ -207,8 +210,8 @@ scope_defaults: {rule_set: pools}
 state: {path: %q}
 leadership: {lock_file: %q}
 alerting: {alertmanagers: [{url: %q}], resend_delay: 1s}
-`, address, tokenFile(t), filepath.Join(lab.Dir, name+"-tsdb"), p.metrics.Listener.Addr(), rules, scopes,
-		filepath.Join(lab.Dir, name+".db"), filepath.Join(lab.Dir, name+".lock"), out.am.url))
+`, address, tokenFile(t), filepath.Join(data, "tsdb"), p.metrics.Listener.Addr(), rules, scopes,
+		filepath.Join(data, "state.db"), filepath.Join(data, "lock"), out.am.url))
 	out.address = address
 	out.start(t)
 	return out
@@ -241,6 +244,23 @@ func (p *pipeline) ends(t *testing.T, scope string, target int, state scaling.Ac
 	return p.waitForAction(t, carriedOutWithin, fmt.Sprintf("an action of %s, %d workers, %s", scope, target, state), func(x *scaling.Execution) bool {
 		return x.Scope == scope && x.Target == target && x.State == state
 	})
+}
+
+// told waits until people hear of an alert of a scope.
+func (p *pipeline) told(t *testing.T, name, scope, status string) (found notified) {
+	t.Helper()
+	harness.Wait(t, alertsWithin, fmt.Sprintf("people hear that %s of %s is %s", name, scope, status), func(context.Context) error {
+		p.people.mu.Lock()
+		defer p.people.mu.Unlock()
+		for _, a := range slices.Backward(p.people.alerts) {
+			if a.Labels["alertname"] == name && a.Labels["scope"] == scope && a.Status == status {
+				found = a
+				return nil
+			}
+		}
+		return fmt.Errorf("they have heard %d alerts", len(p.people.alerts))
+	})
+	return found
 }
 
 // held waits until Alertmanager keeps an alert of a scope from its receiver.

@@ -347,6 +347,13 @@ func TestServeDiesInBetween(t *testing.T) {
 // Everything that a scaling system may do wrong, each to a scope of its own.
 func TestFaultsOfTheScalingSystem(t *testing.T) {
 	lab.Build(t, harness.ZetaScaler)
+	refusals := map[string]struct {
+		status int
+		state  scaling.ActionState
+	}{
+		"forbidden": {http.StatusForbidden, scaling.ActionFailed},
+		"stale":     {http.StatusConflict, scaling.ActionRejectedStale},
+	}
 	p := newPools(t, "slow", "broken", "lost", "stale", "forbidden")
 	scopes := ""
 	for c := range p.pools {
@@ -355,31 +362,23 @@ func TestFaultsOfTheScalingSystem(t *testing.T) {
 	p.with("slow", func(x *pool) { x.faults = []fault{{late: 3 * time.Second}} })
 	p.with("broken", func(x *pool) { x.faults = []fault{{status: 500}, {status: 503}} })
 	p.with("lost", func(x *pool) { x.faults = []fault{{lose: true}} })
-	p.with("stale", func(x *pool) { x.faults = []fault{{status: http.StatusConflict}} })
-	p.with("forbidden", func(x *pool) { x.always = fault{status: http.StatusForbidden} })
+	// These two go on until somebody has heard of it.
+	for scope, refusal := range refusals {
+		p.with(scope, func(x *pool) { x.always = fault{status: refusal.status} })
+	}
 	s := newPipeline(t, "faults", p, scopes, time.Hour)
 	p.wants("slow", "broken", "lost", "stale", "forbidden")
 
-	failed := s.ends(t, "forbidden", 2, scaling.ActionFailed)
-	require.Contains(t, failed.Error, "403")
-	require.Equal(t, []scaling.ActionState{scaling.ActionPending, scaling.ActionExecuting, scaling.ActionFailed}, statesOf(&failed))
-	alert := s.people.wait(t, "ZetaActionFailed", "firing")
-	require.Equal(t, "forbidden", alert.Labels["scope"])
-	require.Contains(t, alert.Annotations["error"], "403")
-	p.with("forbidden", func(x *pool) { x.always = fault{} })
-
 	unknown := append(succeeded()[:2:2], scaling.ActionUnknown, scaling.ActionConverging, scaling.ActionSucceeded)
 	for scope, want := range map[string]struct {
-		state  scaling.ActionState
 		states []scaling.ActionState
 		asked  int
 	}{
-		"slow":   {scaling.ActionSucceeded, unknown, 1},
-		"lost":   {scaling.ActionSucceeded, unknown, 1},
-		"broken": {scaling.ActionSucceeded, succeeded(), 3},
-		"stale":  {scaling.ActionRejectedStale, append(succeeded()[:2:2], scaling.ActionRejectedStale), 1},
+		"slow":   {unknown, 1},
+		"lost":   {unknown, 1},
+		"broken": {succeeded(), 3},
 	} {
-		x := s.ends(t, scope, 2, want.state)
+		x := s.ends(t, scope, 2, scaling.ActionSucceeded)
 		require.Equal(t, want.states, statesOf(&x), scope)
 		asked := p.asked(scope)
 		require.Len(t, asked, want.asked, scope)
@@ -388,16 +387,31 @@ func TestFaultsOfTheScalingSystem(t *testing.T) {
 		}
 	}
 
-	x := s.ends(t, "forbidden", 2, scaling.ActionSucceeded)
+	for scope, refusal := range refusals {
+		t.Run(scope, func(t *testing.T) { refusedAndTried(t, s, scope, refusal.status, refusal.state) })
+	}
+	p.verify(t)
+}
+
+// refusedAndTried follows a scope whose requests are refused: nothing is asked
+// again under its id, somebody hears of it, and once the system is willing the
+// next recommendation is carried out.
+func refusedAndTried(t *testing.T, s *pipeline, scope string, status int, state scaling.ActionState) {
+	refused := s.ends(t, scope, 2, state)
+	require.Contains(t, refused.Error, fmt.Sprint(status))
+	require.Equal(t, append(succeeded()[:2:2], state), statesOf(&refused))
+	alert := s.told(t, "ZetaActionFailed", scope, "firing")
+	require.Contains(t, alert.Annotations["error"], fmt.Sprint(status))
+	s.pools.with(scope, func(x *pool) { x.always = fault{} })
+
+	x := s.ends(t, scope, 2, scaling.ActionSucceeded)
 	require.Equal(t, succeeded(), statesOf(&x))
-	require.Greater(t, x.Generation, failed.Generation, "asked for again under another id")
-	resolved := s.people.wait(t, "ZetaActionFailed", "resolved")
-	require.Equal(t, alert.Labels, resolved.Labels)
+	require.Greater(t, x.Generation, refused.Generation, "asked for again under another id")
+	require.Equal(t, alert.Labels, s.told(t, "ZetaActionFailed", scope, "resolved").Labels)
 	ids := map[string]bool{}
-	for _, q := range p.asked("forbidden") {
+	for _, q := range s.pools.asked(scope) {
 		require.False(t, ids[q.RecommendationID], "what was refused is not asked again under its id")
 		ids[q.RecommendationID] = true
 	}
-	require.True(t, ids[failed.RecommendationID] && ids[x.RecommendationID])
-	p.verify(t)
+	require.True(t, ids[refused.RecommendationID] && ids[x.RecommendationID])
 }
