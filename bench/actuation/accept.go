@@ -65,7 +65,8 @@ func measureAccept(ctx context.Context, o options, dir string) error {
 		report("Accept", len(webhook),
 			figure{webhook.at(0.5), "ms-median"}, figure{webhook.at(0.99), "ms-p99"}, figure{webhook.at(1), "ms-max"},
 			figure{insert.at(0.5), "ms-bare-median"}, figure{insert.at(0.99), "ms-bare-p99"},
-			figure{webhook.at(0.99) / insert.at(0.99), "×bare-p99"}, figure{float64(allocations) / float64(len(webhook)), "allocs/op"})
+			figure{webhook.at(0.5) / insert.at(0.5), "×bare-median"}, figure{webhook.at(0.99) / insert.at(0.99), "×bare-p99"},
+			figure{float64(allocations) / float64(len(webhook)), "allocs/op"})
 		return nil
 	}), bare.db.Close())
 }

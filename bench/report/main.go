@@ -57,6 +57,7 @@ func actuation(r results) []string {
 	const twenty, one = "Duplicates/alerts=20", "Duplicates/alerts=1"
 	return []string{
 		r.atMost("webhook, durably accepted, median", "Accept", "ms-median", 1, "ms", 2),
+		r.figure("webhook, median", "Accept", "×bare-median", 1, "× bare insert"),
 		r.atMost("webhook, p99", "Accept", "×bare-p99", 1, "× bare insert", 3),
 		r.figure("webhook, p99", "Accept", "ms-p99", 1, "ms"),
 		r.figure("bare fsynced insert, median", "Accept", "ms-bare-median", 1, "ms"),
