@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -16,12 +17,23 @@ const (
 	portTries = 200
 )
 
-// FreePorts returns the first of n ports in a row that are free on loopback.
+// given are the ports that were handed out: whoever got one may not listen on
+// it yet, and then it looks free.
+var given struct {
+	sync.Mutex
+	ports map[int]bool
+}
+
+// FreePorts returns the first of n ports in a row that are free on loopback. No
+// port is handed out twice.
 func FreePorts(t testing.TB, n int) int {
 	t.Helper()
+	given.Lock()
+	defer given.Unlock()
 	for range portTries {
 		base := firstPort + rand.IntN(lastPort-firstPort-n)
 		if allFree(base, n) {
+			give(base, n)
 			return base
 		}
 	}
@@ -31,6 +43,9 @@ func FreePorts(t testing.TB, n int) int {
 
 func allFree(base, n int) bool {
 	for p := base; p < base+n; p++ {
+		if given.ports[p] {
+			return false
+		}
 		l, err := net.Listen("tcp", Loopback(p)) //nolint:noctx // listening on loopback does not block
 		if err != nil {
 			return false
@@ -38,6 +53,15 @@ func allFree(base, n int) bool {
 		_ = l.Close()
 	}
 	return true
+}
+
+func give(base, n int) {
+	if given.ports == nil {
+		given.ports = map[int]bool{}
+	}
+	for p := base; p < base+n; p++ {
+		given.ports[p] = true
+	}
 }
 
 // FreeAddress returns a free loopback address, host:port.
