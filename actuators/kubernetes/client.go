@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	statekubernetes "github.com/zeta-scaler/zeta-scaler/state/kubernetes"
 )
 
 // An action costs about four requests and one more every few seconds while it
@@ -34,28 +34,13 @@ var errConflict = errors.New("conflict")
 // clientConfig reads the configuration of a client. Tokens and certificates
 // that change on disk are taken up by client-go.
 func clientConfig(kubeconfig string, timeout time.Duration) (*rest.Config, error) {
-	config, err := readConfig(kubeconfig)
+	config, _, err := statekubernetes.ClientConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.Timeout, config.QPS, config.Burst = cmp.Or(timeout, DefaultTimeout), clientQPS, clientBurst
 	config.WarningHandler = rest.NoWarnings{}
 	return rest.AddUserAgent(config, FieldManager), nil
-}
-
-func readConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("no kubeconfig is given and this is no pod with a service account: %w", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig %s: %w", kubeconfig, err)
-	}
-	return config, nil
 }
 
 // read gets the workload as it is now, not from any cache.

@@ -25,9 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	statekubernetes "github.com/zeta-scaler/zeta-scaler/state/kubernetes"
 )
 
 // Controller is who reports the events.
@@ -95,7 +95,7 @@ type identity struct {
 
 // New makes a handler. It calls nothing.
 func New(o Options) (*Handler, error) {
-	config, err := clientConfig(o.Kubeconfig)
+	config, _, err := statekubernetes.ClientConfig(o.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes events: %w", err)
 	}
@@ -113,21 +113,6 @@ func New(o Options) (*Handler, error) {
 		object: o.Object, instance: truncated(cmp.Or(o.Instance, "zeta-scaler"), longestInstance), now: now,
 		logger: o.Logger, client: client, identities: map[Object]identity{},
 	}, nil
-}
-
-func clientConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("no kubeconfig is given and this is no pod with a service account: %w", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig %s: %w", kubeconfig, err)
-	}
-	return config, nil
 }
 
 // Handle writes one event, unless it says again what was said a short while
