@@ -48,8 +48,11 @@ type service struct {
 	alone  *leadership.Leadership
 	board  *evaluator.Board
 	server *web.Server
-	// term is nil while this process does not lead.
-	term atomic.Pointer[term]
+	// term is nil while this process does not lead; begun is closed when the
+	// first one has begun.
+	term  atomic.Pointer[term]
+	begin sync.Once
+	begun chan struct{}
 	// running is cfg for those who cannot wait for mu.
 	running atomic.Pointer[config.Config]
 
@@ -66,7 +69,7 @@ func newService(ctx context.Context, stderr io.Writer, load func() (*config.Conf
 	if err != nil {
 		return nil, err
 	}
-	s := &service{load: load, cfg: cfg, registry: newRegistry(), board: evaluator.NewBoard(0)}
+	s := &service{load: load, cfg: cfg, registry: newRegistry(), board: evaluator.NewBoard(0), begun: make(chan struct{})}
 	s.running.Store(cfg)
 	if s.logger, s.level, err = newLogger(stderr, cfg.Log); err != nil {
 		return nil, err
@@ -153,7 +156,16 @@ func (s *service) run(ctx context.Context) (err error) {
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.Go(func() error { return s.samples.run(ctx) })
 	eg.Go(func() error { return s.compete(ctx) })
-	eg.Go(func() error { return s.server.Serve(ctx, handler) })
+	eg.Go(func() error {
+		if s.alone != nil {
+			// Nobody shall see for a moment that this process does not lead.
+			select {
+			case <-s.begun:
+			case <-ctx.Done():
+			}
+		}
+		return s.server.Serve(ctx, handler)
+	})
 	eg.Go(func() error {
 		return onHangup(ctx, func(ctx context.Context) {
 			_ = s.reload(ctx) // logged and counted there

@@ -112,6 +112,7 @@ func (s *service) lead(ctx context.Context, l leadership.Term) error {
 	s.board.Begin(l.Epoch)
 	s.process.Leads(true)
 	s.term.Store(t)
+	s.begin.Do(func() { close(s.begun) })
 	s.mu.Unlock()
 	// Calls that are under way can take long to end, and another replica may
 	// lead by then.
