@@ -44,7 +44,7 @@ test: ## every test that needs no other program (RACE=1: under the race detector
 e2e: e2e-programs e2e-browser ## tests against real programs: Zeta, Prometheus, Alertmanager, Kubernetes, Chromium (see docs/testing.md)
 
 e2e-programs:
-	$(GOTEST) -tags e2e -count=1 -timeout 40m -v $(TESTFLAGS) ./e2e/...
+	$(GOTEST) -tags e2e -count=1 -timeout 45m -v $(TESTFLAGS) ./e2e/...
 
 # A module of its own, so that what drives a browser is no dependency of ours.
 e2e-browser: build
