@@ -38,7 +38,7 @@ rule_sets: [{file: %q}]
 scopes:
   - match: {cluster: %s}
     rule_set: e2e
-    bounds: {min_workers: 1, max_workers: 3}
+    bounds: {min_workers: 1, max_workers: 2} # a second action would be as right as the first
     mode: webhook
     cooldown: 1m
     actuator: {exec: {command: %q, args: [%s, %q], timeout: 2m, target: real}}
