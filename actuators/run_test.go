@@ -11,27 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/file"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
 )
-
-// wall is the clock of the bubble.
-type wall struct{}
-
-func (wall) Now() time.Time { return time.Now() }
-
-func (wall) WaitUntil(ctx context.Context, t time.Time) error {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // hanging is a platform that answers only when its caller gives up.
 type hanging struct{ stand }
@@ -58,7 +43,7 @@ func seed(t testing.TB, s state.Store, key string, epoch uint64, now time.Time) 
 func TestOnePlatformThatHangsHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
-		x, err := actuators.New(t.Context(), actuators.Options{Store: s, Clock: wall{}, Epoch: 1})
+		x, err := actuators.New(t.Context(), actuators.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
 		require.NoError(t, err)
 		slow, quick := &hanging{stand{st: actuators.State{Desired: 2, Ready: 2}}}, &stand{st: actuators.State{Desired: 2, Ready: 2}}
 		x.Configure([]actuators.ScopeConfig{
@@ -103,7 +88,7 @@ func BenchmarkAccept(b *testing.B) {
 	s, err := file.Open(b.Context(), file.Options{Path: filepath.Join(b.TempDir(), "state.db")})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
-	x, err := actuators.New(b.Context(), actuators.Options{Store: s, Clock: wall{}, Epoch: 1})
+	x, err := actuators.New(b.Context(), actuators.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
 	require.NoError(b, err)
 	const scopes = 500
 	var ids []string

@@ -3,8 +3,6 @@ package alerts_test
 import (
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -137,21 +135,6 @@ func TestRulesAreTested(t *testing.T) {
 		for _, r := range rules {
 			require.True(t, fires[r.Alert], r.Alert)
 		}
-	}
-}
-
-// With a promtool at hand (`make e2e` builds one) the unit tests run, too.
-func TestRulesWithPromtool(t *testing.T) {
-	tool, err := filepath.Abs("../bin/e2e/promtool")
-	require.NoError(t, err)
-	if _, err := os.Stat(tool); err != nil {
-		if tool, err = exec.LookPath("promtool"); err != nil {
-			t.Skip("no promtool: make e2e runs them")
-		}
-	}
-	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", ruleTestsFile}} {
-		out, err := exec.CommandContext(t.Context(), tool, args...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
 	}
 }
 

@@ -272,14 +272,17 @@ func TestFullFile(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.yml")
 	require.NoError(f, err)
+	seeds := map[string]bool{}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		require.NoError(f, err)
 		f.Add(b)
+		seeds[string(b)] = true
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		if bytes.Contains(content, []byte("file")) {
-			t.Skip("may name any file")
+		// What the search makes up may name any file of this machine.
+		if bytes.Contains(content, []byte("file")) && !seeds[string(content)] {
+			return
 		}
 		c, err := load(content, Options{File: "fuzz.yml"})
 		if err != nil {

@@ -353,3 +353,19 @@ func claims(t *testing.T, f Fixture) {
 	wrongly(t, f.Actuator.Scale(t.Context(), f.Target, 3, f.fence(5, 2)), actuators.ErrStale)
 	f.has(t, 2)
 }
+
+// Kind names what the executor makes of an error: done, unknown, stale, refused
+// or plain.
+func Kind(err error) string {
+	switch {
+	case err == nil:
+		return "done"
+	case errors.Is(err, actuators.ErrUnknownOutcome):
+		return "unknown"
+	case errors.Is(err, actuators.ErrStale):
+		return "stale"
+	case errors.Is(err, actuators.ErrRefused):
+		return "refused"
+	}
+	return "plain"
+}

@@ -85,7 +85,7 @@ func TestExampleOfThePage(t *testing.T) {
 		newer, older := fence(), fence()
 		older.Epoch--
 		require.NoError(t, a.Scale(t.Context(), target(), 2, newer))
-		require.Equal(t, "stale", kind(a.Scale(t.Context(), target(), 3, older)))
-		require.Equal(t, "refused", kind(a.Scale(t.Context(), target(), 1, newer)))
+		require.Equal(t, "stale", actuatortest.Kind(a.Scale(t.Context(), target(), 3, older)))
+		require.Equal(t, "refused", actuatortest.Kind(a.Scale(t.Context(), target(), 1, newer)))
 	})
 }

@@ -79,21 +79,6 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// kind names what the executor makes of err.
-func kind(err error) string {
-	switch {
-	case err == nil:
-		return "done"
-	case errors.Is(err, actuators.ErrUnknownOutcome):
-		return "unknown"
-	case errors.Is(err, actuators.ErrStale):
-		return "stale"
-	case errors.Is(err, actuators.ErrRefused):
-		return "refused"
-	}
-	return "plain"
-}
-
 func TestExitCodes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -113,7 +98,7 @@ func TestExitCodes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			a := newActuator(t, nil, test.args...)
 			err := a.Scale(t.Context(), target(), 3, fence())
-			require.Equal(t, test.want, kind(err))
+			require.Equal(t, test.want, actuatortest.Kind(err))
 			if err == nil {
 				return
 			}

@@ -3,7 +3,6 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -157,21 +156,6 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// kind names what the executor makes of err.
-func kind(err error) string {
-	switch {
-	case err == nil:
-		return "done"
-	case errors.Is(err, actuators.ErrUnknownOutcome):
-		return "unknown"
-	case errors.Is(err, actuators.ErrStale):
-		return "stale"
-	case errors.Is(err, actuators.ErrRefused):
-		return "refused"
-	}
-	return "plain"
-}
-
 func TestStatuses(t *testing.T) {
 	for status, want := range map[int]string{
 		200: "done", 201: "done", 202: "done", 204: "done",
@@ -188,7 +172,7 @@ func TestStatuses(t *testing.T) {
 				w.WriteHeader(status)
 			}))
 			defer server.Close()
-			require.Equal(t, want, kind(newActuator(t, options(server.URL)).Scale(t.Context(), target(), 4, fence())))
+			require.Equal(t, want, actuatortest.Kind(newActuator(t, options(server.URL)).Scale(t.Context(), target(), 4, fence())))
 			require.Equal(t, 1, requests, "asked once, and no redirect is followed")
 		})
 	}
@@ -198,7 +182,7 @@ func TestNoConnectionIsNotDone(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	require.Equal(t, "plain", kind(newActuator(t, options("http://"+l.Addr().String())).Scale(t.Context(), target(), 4, fence())))
+	require.Equal(t, "plain", actuatortest.Kind(newActuator(t, options("http://"+l.Addr().String())).Scale(t.Context(), target(), 4, fence())))
 }
 
 func TestSlowReplyIsUnknown(t *testing.T) {
@@ -208,7 +192,7 @@ func TestSlowReplyIsUnknown(t *testing.T) {
 	defer close(stop)
 	o := options(server.URL)
 	o.Timeout = 50 * time.Millisecond
-	require.Equal(t, "unknown", kind(newActuator(t, o).Scale(t.Context(), target(), 4, fence())))
+	require.Equal(t, "unknown", actuatortest.Kind(newActuator(t, o).Scale(t.Context(), target(), 4, fence())))
 }
 
 func TestHugeReplyIsCut(t *testing.T) {

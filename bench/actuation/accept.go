@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
+	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -120,7 +121,7 @@ func (s *service) settled(ctx context.Context, scopes int) error {
 		if err != nil || len(records) >= scopes {
 			return err
 		}
-		if err := (wallClock{}).WaitUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
+		if err := (evaluator.WallClock{}).WaitUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
 			return err
 		}
 	}

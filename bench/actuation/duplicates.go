@@ -79,7 +79,7 @@ func evaluation(rs *rules.RuleSet, clusters int, mode scaling.Mode) evaluator.Co
 // watch is the loop's clock and its last publisher: it sees when a tick begins
 // and when it is over.
 type watch struct {
-	wallClock
+	evaluator.WallClock
 	course
 	scopes int
 	began  chan struct{}
@@ -96,7 +96,7 @@ type watch struct {
 
 // WaitUntil implements evaluator.Clock.
 func (w *watch) WaitUntil(ctx context.Context, t time.Time) error {
-	err := w.wallClock.WaitUntil(ctx, t)
+	err := w.WallClock.WaitUntil(ctx, t)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waited = true
@@ -154,7 +154,7 @@ func (w *watch) measure(ctx context.Context, s *service, o options) error {
 			w.mu.Unlock()
 			began := time.Now()
 			if !loaded {
-				if err := w.wallClock.WaitUntil(ctx, began.Add(o.slice)); err != nil {
+				if err := w.WallClock.WaitUntil(ctx, began.Add(o.slice)); err != nil {
 					return err
 				}
 				continue

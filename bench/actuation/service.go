@@ -58,7 +58,7 @@ func open(ctx context.Context, dir string) (*service, error) {
 		return nil, err
 	}
 	if s.executor, err = actuators.New(ctx, actuators.Options{
-		Store: s.store, Clock: wallClock{}, Epoch: epoch, Emit: s.events.Emit, Logger: s.logger,
+		Store: s.store, Clock: evaluator.WallClock{}, Epoch: epoch, Emit: s.events.Emit, Logger: s.logger,
 	}); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
@@ -180,20 +180,4 @@ func notification(list []*scaling.Recommendation) ([]byte, error) {
 		})
 	}
 	return json.Marshal(m)
-}
-
-// wallClock is the real time.
-type wallClock struct{}
-
-func (wallClock) Now() time.Time { return time.Now() }
-
-func (wallClock) WaitUntil(ctx context.Context, t time.Time) error {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -35,7 +35,7 @@ way first, then those that are over, newest first. -o json has every transition.
 	flags := addClientFlags(cmd)
 	scope := cmd.Flags().String("scope", "", "only this scope")
 	state := cmd.Flags().String("state", "", "only this state: "+stateNames())
-	limit := cmd.Flags().Int("limit", 50, fmt.Sprintf("at most so many actions, 1 to %d", maxEntries))
+	limited := addLimitFlag(cmd, "actions")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(stateNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		client, err := flags.client()
@@ -45,10 +45,11 @@ way first, then those that are over, newest first. -o json has every transition.
 		if s := scaling.ActionState(*state); s != "" && !slices.Contains(scaling.ActionStates(), s) {
 			return usagef("--state is %q, expected one of %s", s, stateNames())
 		}
-		if *limit < 1 || *limit > maxEntries {
-			return usagef("--limit is %d, expected 1 to %d", *limit, maxEntries)
+		limit, err := limited()
+		if err != nil {
+			return err
 		}
-		page, err := client.Actions(cmd.Context(), api.GetActionsParams{Scope: *scope, State: scaling.ActionState(*state), Limit: *limit})
+		page, err := client.Actions(cmd.Context(), api.GetActionsParams{Scope: *scope, State: scaling.ActionState(*state), Limit: limit})
 		if err != nil {
 			return err
 		}

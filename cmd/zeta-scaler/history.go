@@ -35,7 +35,7 @@ func newHistory() *cobra.Command {
 	flags := addClientFlags(cmd)
 	scope := cmd.Flags().String("scope", "", "only this scope")
 	action := cmd.Flags().String("action", "", "only this action: "+actionNames())
-	limit := cmd.Flags().Int("limit", 50, fmt.Sprintf("at most so many entries, 1 to %d", maxEntries))
+	limited := addLimitFlag(cmd, "entries")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		client, err := flags.client()
 		if err != nil {
@@ -44,10 +44,11 @@ func newHistory() *cobra.Command {
 		if a := scaling.Action(*action); a != "" && !slices.Contains(scaling.Actions(), a) {
 			return usagef("--action is %q, expected one of %s", a, actionNames())
 		}
-		if *limit < 1 || *limit > maxEntries {
-			return usagef("--limit is %d, expected 1 to %d", *limit, maxEntries)
+		limit, err := limited()
+		if err != nil {
+			return err
 		}
-		page, err := client.History(cmd.Context(), api.GetHistoryParams{Scope: *scope, Action: scaling.Action(*action), Limit: *limit})
+		page, err := client.History(cmd.Context(), api.GetHistoryParams{Scope: *scope, Action: scaling.Action(*action), Limit: limit})
 		if err != nil {
 			return err
 		}

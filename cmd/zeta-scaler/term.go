@@ -55,7 +55,7 @@ func (s *service) newTerm(ctx context.Context, l leadership.Term) (*term, error)
 		return nil, err
 	}
 	if t.executor, err = actuators.New(ctx, actuators.Options{
-		Store: store, Clock: wallClock{}, Epoch: l.Epoch, Leads: l.Leads, Emit: t.events.Emit,
+		Store: store, Clock: evaluator.WallClock{}, Epoch: l.Epoch, Leads: l.Leads, Emit: t.events.Emit,
 		Logger: s.logger, Registerer: t.registry,
 	}); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *service) newTerm(ctx context.Context, l leadership.Term) (*term, error)
 	collector := metrics.New(metrics.Options{PerSignal: s.cfg.Metrics.PerSignal, Clock: time.Now})
 	t.registry.MustRegister(collector)
 	t.loop = evaluator.NewLoop(evaluator.Options{
-		Source: s.samples, Clock: wallClock{}, Store: store, Epoch: l.Epoch, Logger: s.logger,
+		Source: s.samples, Clock: evaluator.WallClock{}, Store: store, Epoch: l.Epoch, Logger: s.logger,
 		Publishers:  []evaluator.Publisher{s.board, collector, t.events, t.alerts, t.executor},
 		Instruments: metrics.NewLoop(t.registry), QueryTimeout: queryTimeout(s.cfg),
 		MaxRecords: s.cfg.History.MaxRecords, MaxAge: s.cfg.History.MaxAge,

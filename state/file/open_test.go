@@ -107,16 +107,6 @@ func TestOpenErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestUnwritable(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
-	folder := t.TempDir()
-	require.NoError(t, os.Chmod(folder, 0o500))
-	_, err := file.Open(t.Context(), file.Options{Path: filepath.Join(folder, "state.db")})
-	require.ErrorContains(t, err, "cannot be written: let this user write")
-}
-
 func TestLockedByAnotherProcess(t *testing.T) {
 	path := filled(t)
 	db, err := sql.Open("sqlite", "file:"+path)
