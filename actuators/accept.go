@@ -59,10 +59,7 @@ func (v *sight) mode(c *ScopeConfig) (scaling.Mode, string) {
 	case c.Actuator == nil:
 		return scaling.Advisory, "the scope has no actuator"
 	}
-	mode := c.Mode
-	if v.control.Mode != nil {
-		mode = *v.control.Mode
-	}
+	_, mode := v.control.Overlay(scaling.Bounds{}, c.Mode)
 	if mode == scaling.Webhook || mode == scaling.Direct {
 		return mode, ""
 	}

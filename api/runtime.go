@@ -105,7 +105,7 @@ func (s *server) etag(controls []storedControl) (string, error) {
 // scopeConfigOf lays the run-time overrides over the configuration.
 func scopeConfigOf(key string, conf Configured, r state.ControlRecord) ScopeConfig {
 	runtime := Place{Origin: FromRuntime}
-	b, mode := overlaid(conf, r)
+	b, mode := r.Overlay(conf.Bounds, conf.Mode)
 	out := ScopeConfig{
 		Scope: key, Listed: conf.Listed, Control: controlOf(r),
 		MinWorkers: SourcedCount{Value: &b.Min, Origin: conf.MinFrom.Origin, Source: conf.MinFrom.Source},
@@ -125,21 +125,6 @@ func scopeConfigOf(key string, conf Configured, r state.ControlRecord) ScopeConf
 		out.Mode.Origin, out.Mode.Source = runtime.Origin, runtime.Source
 	}
 	return out
-}
-
-// overlaid are bounds and mode that count.
-func overlaid(conf Configured, r state.ControlRecord) (scaling.Bounds, scaling.Mode) {
-	b, mode := conf.Bounds, conf.Mode
-	if r.MinWorkers != nil {
-		b.Min = *r.MinWorkers
-	}
-	if r.MaxWorkers != nil {
-		b.Max = *r.MaxWorkers
-	}
-	if r.Mode != nil {
-		mode = *r.Mode
-	}
-	return b, mode
 }
 
 // PutConfig changes overrides, all of them or none.
@@ -269,7 +254,7 @@ func apply(r *state.ControlRecord, ch *ScopeChange) {
 // objections are the reasons why a scope cannot run with these overrides.
 func (s *server) objections(key string, r state.ControlRecord) []string {
 	conf := s.configured(key)
-	b, mode := overlaid(conf, r)
+	b, mode := r.Overlay(conf.Bounds, conf.Mode)
 	var out []string
 	add := func(bad bool, format string, args ...any) {
 		if bad {

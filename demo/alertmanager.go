@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"sync"
 	"time"
 )
@@ -20,12 +18,17 @@ import (
 // and when it ends, and never again. It has no silences and sends no mail.
 type alertmanager struct {
 	// now is virtual time, to which the alerts' endsAt belongs.
-	now     func() time.Time
-	webhook http.Handler
+	now func() time.Time
+	// client reaches the webhook, which is at url.
+	client *http.Client
+	url    string
 
 	mu     sync.Mutex
 	firing map[string]bool // by recommendation id
 }
+
+// maxAnswer is how much of an error the webhook is quoted with, in bytes.
+const maxAnswer = 512
 
 // receivedAlert is an alert as it comes in, in the format of API v2.
 type receivedAlert struct {
@@ -101,30 +104,21 @@ func (a *alertmanager) notify(ctx context.Context, status string, alert *receive
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "/webhook/alertmanager", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	a.webhook.ServeHTTP(w, req)
-	if w.Code != http.StatusOK {
-		text, _ := io.ReadAll(w.Body)
-		return fmt.Errorf("the webhook answered %d: %s", w.Code, bytes.TrimSpace(text))
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		return fmt.Errorf("the webhook answered %s: %s", resp.Status, bytes.TrimSpace(text))
 	}
 	return nil
-}
-
-// active lists the recommendations that fire, for tests.
-func (a *alertmanager) active() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	out := make([]string, 0, len(a.firing))
-	for id := range a.firing {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // inMemory is a listener whose connections are dialled by calling dial.

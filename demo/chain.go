@@ -23,10 +23,12 @@ type chain struct {
 	notifier *alerts.Notifier
 	executor *actuators.Executor
 	operator *operator
-	manager  *alertmanager
 	server   *http.Server
 	fail     func(error)
 }
+
+// webhookPath is where Alertmanager calls back.
+const webhookPath = "/webhook/alertmanager"
 
 // newChain puts the way together. Close it in the end.
 func (d *Demo) newChain(ctx context.Context) (*chain, error) {
@@ -39,11 +41,17 @@ func (d *Demo) newChain(ctx context.Context) (*chain, error) {
 		return nil, err
 	}
 	c.executor.Configure([]actuators.ScopeConfig{d.actuation()})
-	c.manager = &alertmanager{now: d.clock.Now, firing: map[string]bool{}, webhook: webhook.New(webhook.Options{
-		Acceptor: c.executor, Logger: d.o.Logger, Registerer: d.o.Registerer,
-	})}
 	listener := newInMemory()
-	c.server = &http.Server{Handler: c.manager, ReadHeaderTimeout: realTimeout}
+	manager := &alertmanager{
+		now: d.clock.Now, firing: map[string]bool{}, url: "http://zeta-scaler" + webhookPath,
+		client: &http.Client{Transport: &http.Transport{DialContext: listener.dial, DisableKeepAlives: true}, Timeout: realTimeout},
+	}
+	// Both are behind one listener in memory: alerts come in at the one path, and
+	// what Alertmanager makes of them at the other.
+	mux := http.NewServeMux()
+	mux.Handle("POST /api/v2/alerts", manager)
+	mux.Handle("POST "+webhookPath, webhook.New(webhook.Options{Acceptor: c.executor, Logger: d.o.Logger, Registerer: d.o.Registerer}))
+	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: realTimeout}
 	go func() { _ = c.server.Serve(listener) }() // until it is closed
 	c.notifier, err = alerts.New(ctx, alerts.Options{
 		Settings: alerts.Settings{Alertmanagers: []alerts.Endpoint{{URL: "http://alertmanager", HTTPClientConfig: promconfig.DefaultHTTPClientConfig}}},

@@ -43,13 +43,17 @@ func TestFollowGoesTheWholeWay(t *testing.T) {
 func TestStandInForAlertmanager(t *testing.T) {
 	var told []string
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	a := &alertmanager{now: func() time.Time { return now }, firing: map[string]bool{}, webhook: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	answer := http.StatusOK
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
 		if _, err := b.ReadFrom(r.Body); err != nil {
 			t.Error(err)
 		}
 		told = append(told, b.String())
-	})}
+		w.WriteHeader(answer)
+	}))
+	defer hook.Close()
+	a := &alertmanager{now: func() time.Time { return now }, firing: map[string]bool{}, client: hook.Client(), url: hook.URL}
 	post := func(action, id string, ends time.Duration, code int) {
 		body := `[{"labels":{"alertname":"A","action":"` + action + `","recommendation":"` + id + `"},"startsAt":"2026-01-01T00:00:00Z","endsAt":"` +
 			now.Add(ends).Format(time.RFC3339) + `"}]`
@@ -64,13 +68,13 @@ func TestStandInForAlertmanager(t *testing.T) {
 	post("SCALE_OUT", "1-2-a", time.Minute, 200)
 	require.Len(t, told, 1)
 	require.Contains(t, told[0], `"status":"firing"`)
-	require.Equal(t, []string{"1-2-a"}, a.active())
+	require.Equal(t, map[string]bool{"1-2-a": true}, a.firing)
 	post("SCALE_OUT", "1-2-a", -time.Second, 200)
 	post("SCALE_OUT", "1-2-a", -time.Second, 200)
 	require.Len(t, told, 2)
 	require.Contains(t, told[1], `"status":"resolved"`)
-	require.Empty(t, a.active())
+	require.Empty(t, a.firing)
 
-	a.webhook = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	answer = http.StatusServiceUnavailable
 	post("SCALE_OUT", "1-3-a", time.Minute, 500)
 }

@@ -61,7 +61,7 @@ func (o *overlay) limits(s *scopeState, ruleSet *scaling.Bounds, at time.Time) s
 		}
 	}
 	if c, ok := o.control[s.Key]; ok {
-		applyControl(&l, &c)
+		l.Bounds, l.Mode = c.Overlay(l.Bounds, l.Mode)
 		l.Paused = c.PausedAt(at)
 	}
 	global, ok := o.control[state.GlobalKey]
@@ -106,17 +106,5 @@ func (o *overlay) standsAgain(key, recommendationID string, d *Decision, tick ti
 		return acted && !tick.Before(e.CooldownUntil) && d.currentKnown && d.current < e.Action.Target
 	default:
 		return false
-	}
-}
-
-func applyControl(l *scaling.Limits, c *state.ControlRecord) {
-	if c.MinWorkers != nil {
-		l.Bounds.Min = *c.MinWorkers
-	}
-	if c.MaxWorkers != nil {
-		l.Bounds.Max = *c.MaxWorkers
-	}
-	if c.Mode != nil {
-		l.Mode = *c.Mode
 	}
 }

@@ -127,11 +127,11 @@ func (r *runner) publish(ctx context.Context, at int64, provisional bool) error 
 func (r *runner) ruling(s *scopeState, st *stamp) ruling {
 	t := &s.tracks[0]
 	next := s.published.next(&t.decision, t.samples.Master, st.tick, t.member.RuleSet.GapTolerance)
-	if next.generation == s.published.generation && next.intent.Action == scaling.ScaleOut &&
-		t.decision.Action == scaling.ScaleOut && r.overlay.standsAgain(s.Key,
-		scaling.RecommendationID(st.epoch, next.generation, s.Key), &t.decision, st.tick) {
-		next.generation++
-		next.since = st.tick
+	if next.generation == s.published.generation && t.decision.Action == scaling.ScaleOut {
+		id := scaling.RecommendationID(st.epoch, next.generation, s.Key)
+		if r.overlay.standsAgain(s.Key, id, &t.decision, st.tick) {
+			next.generation, next.since = next.generation+1, st.tick
+		}
 	}
 	next.limits = limitsKeyOf(&s.limits)
 	if !st.provisional {

@@ -142,6 +142,20 @@ func (c ControlRecord) PausedAt(t time.Time) bool {
 	return c.Paused && (c.PausedUntil.IsZero() || t.Before(c.PausedUntil))
 }
 
+// Overlay lays what was set at run time over what the configuration says.
+func (c ControlRecord) Overlay(b scaling.Bounds, m scaling.Mode) (scaling.Bounds, scaling.Mode) {
+	if c.MinWorkers != nil {
+		b.Min = *c.MinWorkers
+	}
+	if c.MaxWorkers != nil {
+		b.Max = *c.MaxWorkers
+	}
+	if c.Mode != nil {
+		m = *c.Mode
+	}
+	return b, m
+}
+
 // TickRecord is the last tick of one rule set that was published.
 type TickRecord struct {
 	RuleSet string    `json:"ruleSet"`

@@ -164,8 +164,8 @@ func (s *service) workload(key string) (eventskubernetes.Object, bool) {
 	return eventskubernetes.Object{Namespace: k.Namespace, Kind: k.Kind, Name: k.Name}, true
 }
 
-// eventsKubeconfig is that of the store, else that of the first actuator:
-// events are written where the workloads are.
+// eventsKubeconfig is that of the first scope that is scaled on Kubernetes, where
+// its workload is, else that of the store. All events go to that one cluster.
 func (s *service) eventsKubeconfig() string {
 	for i := range s.cfg.Scopes {
 		if k := s.cfg.Scopes[i].Actuator.Kubernetes; k != nil {
