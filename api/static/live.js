@@ -110,20 +110,23 @@ function soon() {
 }
 
 let streaming = false;
+let streamed = false; // once at least: then the page's own words are no longer true
 function said() {
   const how = document.getElementById("how");
-  if (how && streaming) how.textContent = "Live: follows every tick of the service.";
+  if (!how || !streamed) return;
+  how.textContent = streaming ? "Live: follows every tick of the service." : `Not live: asks every ${refresh} s.`;
 }
 
 // The stream says when there is something new. Whatever happens to it, the page
 // asks by itself every now and then.
 function listen() {
   const events = new EventSource("autoscaler/events");
-  events.addEventListener("open", () => { streaming = true; said(); });
+  events.addEventListener("open", () => { streaming = streamed = true; said(); });
   events.addEventListener("tick", soon);
   events.addEventListener("error", () => {
     if (streaming) soon();
     streaming = false;
+    said();
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, refresh * 1000);
   });
 }

@@ -28,9 +28,12 @@ function range(_, min, max) {
   return min === null ? [0, 1] : [Math.max(0, min - 1), max + 1];
 }
 
-// span keeps one moment from being drawn as years.
-function span(_, min, max) {
-  return min === null || max - min < 60 ? [(max ?? 0) - 600, (max ?? 0) + 60] : [min, max];
+// span keeps one moment from being drawn as years, which is what uPlot makes of
+// a single point.
+function span(u, min, max) {
+  const moments = u.data[0];
+  const last = moments[moments.length - 1] ?? 0;
+  return moments.length < 2 || max - min < 60 ? [last - 600, last + 60] : [min, max];
 }
 
 // times are those of the tables: UTC, with the day where it begins.

@@ -71,7 +71,7 @@ func TestDemoIsLiveAndSaysWhenTheServiceIsGone(t *testing.T) {
 	b.isNamed()
 
 	service.Kill()
-	b.see("The service does not answer.", "s old.")
+	b.see("The service does not answer.", "s old.", "Not live: asks every")
 	require.Equal(t, "alert", ask[string](b, `document.querySelector("#banner strong").getAttribute("role")`))
 	b.keep("service-gone")
 	lab.Start(t, harness.Command{
