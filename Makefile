@@ -25,6 +25,8 @@ GOTEST    ?= $(GO) test
 PACKAGES  ?= ./...
 TESTFLAGS ?=
 FUZZTIME  ?= 20s
+# The module, and those inside it that have code of ours (tools and the programs of e2e have none).
+MODULES   := . dashboards/generator e2e/browser e2e/deploy
 
 .DEFAULT_GOAL := help
 
@@ -56,7 +58,7 @@ bench: $(TOOLBIN)/benchstat ## benchmarks with allocations, and the ratios that 
 
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/govulncheck ## golangci-lint, and known vulnerabilities where their database can be had
-	$(TOOLBIN)/golangci-lint run --allow-parallel-runners ./...
+	@set -e; for module in $(MODULES); do echo "golangci-lint $$module"; (cd $$module && $(TOOLBIN)/golangci-lint run --allow-parallel-runners ./...); done
 	sh tools/govulncheck.sh $(TOOLBIN)/govulncheck
 
 .PHONY: fmt
