@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/prometheus/prometheus/model/labels"
 )
@@ -150,6 +151,9 @@ func (s *scanner) labels() (labels.Labels, error) {
 	s.builder.Reset()
 	err := s.object(func(key []byte) error {
 		value, err := s.str()
+		if err == nil && !(utf8.Valid(key) && utf8.Valid(value)) {
+			err = fmt.Errorf("label %q has bytes that are not UTF-8", key)
+		}
 		if err == nil && len(value) > 0 { // an empty label is no label
 			s.builder.Add(s.intern(key), string(value))
 		}

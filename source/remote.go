@@ -194,6 +194,9 @@ func (r *Remote) Range(ctx context.Context, expr string, w Window) (m Matrix, er
 		if e.resultType != "matrix" {
 			return Matrix{}, noAnswerf(reasonBadResponse, "range query answered with a %s, expected a matrix", e.resultType)
 		}
+		if err := c.checkPoints(e.series); err != nil {
+			return Matrix{}, err
+		}
 		parts = append(parts, e)
 	}
 	return merged(parts), nil
@@ -212,6 +215,22 @@ func (w Window) chunks(points int) []Window {
 		start = c.End.Add(w.Step)
 	}
 	return all
+}
+
+// checkPoints refuses an answer for other instants than those that were asked
+// for. Caches in front of a server move ranges to multiples of the step: what
+// they say would be taken for ticks without samples.
+func (w Window) checkPoints(series []Series) error {
+	start, step := w.Start.UnixMilli(), w.Step.Milliseconds()
+	for i := range series {
+		for _, p := range series[i].Points {
+			if (p.T-start)%step != 0 {
+				return noAnswerf(reasonBadResponse, "range query answered for %s, asked for every %s from %s: "+
+					"something on the way aligns ranges to the step, switch that off", instant(p.T), w.Step, instant(start))
+			}
+		}
+	}
+	return nil
 }
 
 // merged joins the chunks of one range, which follow each other in time.

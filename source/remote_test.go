@@ -184,6 +184,7 @@ func TestRemoteOddReplies(t *testing.T) {
 		{"no number", canned(200, appJSON, vectorOf("one")), false, `parsing "one"`, "bad_response"},
 		{"beyond float64", canned(200, appJSON, vectorOf("1e999")), false, "value out of range", "bad_response"},
 		{"label twice", canned(200, appJSON, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"1","a":"2"},"value":[1,"1"]}]}}`), false, `label "a" is given twice`, "bad_response"},
+		{"label without UTF-8", canned(200, appJSON, "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":{\"a\":\"\xff\"},\"value\":[1,\"1\"]}]}}"), false, `label "a" has bytes that are not UTF-8`, "bad_response"},
 		{"unknown type", canned(200, appJSON, `{"status":"success","data":{"resultType":"tensor","result":[]}}`), false, `unknown result type "tensor"`, "bad_response"},
 		{"too large", canned(200, appJSON, big), false, "larger than the limit of 1048576 bytes", "response_too_large"},
 		{"too large, length unknown", chunked(big), false, "larger than the limit of 1048576 bytes", "response_too_large"},
@@ -255,6 +256,34 @@ func TestRemoteRefusesOtherRangeReplies(t *testing.T) {
 	w.Step = 0
 	_, err = remote.Range(t.Context(), "up", w)
 	require.ErrorContains(t, err, "bad_data: step 0s")
+}
+
+// Thanos' query frontend, VictoriaMetrics from 50 points on, and Mimir if it is
+// told so move ranges to multiples of the step. Whatever they say then is about
+// other ticks, and folding it would restore windows as if nobody had reported.
+func TestRemoteRefusesRangesForOtherInstants(t *testing.T) {
+	engine := newEngine(t, loaded(t))
+	api := &fakeAPI{engine: engine}
+	aligning := func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		step := parseTime(r.Form.Get("step")).UnixMilli()
+		for _, name := range []string{"start", "end"} {
+			ms := parseTime(r.Form.Get(name)).UnixMilli()
+			r.Form.Set(name, fmt.Sprint(float64(ms-ms%step)/1000))
+		}
+		api.ServeHTTP(w, r)
+	}
+	remote := newRemote(t, source.RemoteOptions{URLs: []string{serve(t, http.HandlerFunc(aligning))}})
+	_, err := remote.Range(t.Context(), "jobs_total", source.Window{Start: at(67), End: at(607), Step: 30 * time.Second})
+	require.ErrorIs(t, err, source.ErrNoAnswer)
+	require.ErrorContains(t, err, "range query answered for 1970-01-01T00:01:00Z, asked for every 30s from 1970-01-01T00:01:07Z")
+
+	w := source.Window{Start: at(60), End: at(600), Step: 30 * time.Second}
+	want, err := engine.Range(t.Context(), "jobs_total", w)
+	require.NoError(t, err)
+	got, err := remote.Range(t.Context(), "jobs_total", w)
+	require.NoError(t, err)
+	requireSameMatrix(t, want, got)
 }
 
 func TestRemoteNobodyListens(t *testing.T) {
