@@ -48,6 +48,71 @@ func TestAcceptanceNamesRealTests(t *testing.T) {
 	}
 }
 
+// validations are the lines of the proposals that ask for one.
+var validations = []string{
+	// STIP, section 8.2.
+	"unit tests for Fixed Slot and Dynamic Slot decision semantics",
+	"unit tests for `WAIT` and `REJECT` pressure evaluation",
+	"unit tests for signal-conflict cases such as slot busy but CPU idle, and slot idle but CPU busy",
+	"unit tests for resource-shape mismatch where averages are low but scheduler blocking still exists",
+	"unit tests for stabilization windows, min/max bounds, and metrics validity",
+	"integration tests for REST APIs and Prometheus metrics",
+	"HA tests for master failover, stale `masterEpoch`, and reconciliation",
+	"idempotency tests for repeated action identifiers in later phases",
+	"end-to-end tests for scale-out convergence in active mode",
+	"end-to-end tests for batch drain and streaming stop-and-restore in later phases",
+	// AIP-5, "How was this patch tested".
+	"floor immediacy and cap clamping",
+	"backlog/sustained timing gates",
+	"exponential ramp including reset-on-clamp-binding",
+	"trickle filtering",
+	"cold-start ignition",
+	"future-demand single-probe semantics",
+	"stale-gate reset after floor recovery",
+	"quota-mode-aware serviceable counting",
+	"SCHEDULED-occupies-thread semantics",
+	"planning-bound predicate",
+	"boot-deadline expiry per entry",
+	"registration/failure removal",
+	"executor-parallelism parsing and validation including the unreachable-floor rejection",
+	"K-unit floor satisfaction",
+	"boot-window duplicate prevention",
+	"failure retry",
+	"runtime enablement",
+	"the PENDING-table cold-start signal",
+	"the SCHEDULED transition on a real table",
+	"full suites pass; spotless and checkstyle clean",
+	// FLIP-334, "Test Plan".
+	"UT & IT & manually verify that the autoscaler is working as expected",
+	// STIP-41, "Validation".
+	"unit tests for option validation, serialization, provider discovery, platform resource construction, rollback, cancellation, and status mapping",
+	"runtime tests for successful jobs, invalid jobs, startup timeouts, worker loss, checkpoint recovery, and cleanup failures",
+	"YARN E2E on MiniYARN and MiniDFS using real master and worker JVMs",
+	"Kubernetes E2E on a disposable K3s cluster using real Job and worker Pods",
+	"the same FakeSource, Console, and Assert job configurations on both platforms",
+	"checkpoint recovery with HDFS on YARN and a persistent local volume on Kubernetes",
+}
+
+// Every validation that a proposal asks for is in the first column of a row,
+// and every row says what does it.
+func TestAcceptanceHasEveryValidation(t *testing.T) {
+	b, err := os.ReadFile("acceptance.md")
+	require.NoError(t, err)
+	var lines []string
+	for row := range strings.SplitSeq(string(b), "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 4 || strings.HasPrefix(row, "|---") || strings.TrimSpace(cells[2]) == "tests" {
+			continue
+		}
+		require.Regexp(t, "`Test|`make |\\*later\\*", cells[2], row)
+		lines = append(lines, cells[1])
+	}
+	all := strings.Join(lines, "\n")
+	for _, line := range validations {
+		require.Contains(t, all, line)
+	}
+}
+
 // pages are the Markdown files that a reader meets.
 func pages(t *testing.T) []string {
 	t.Helper()
