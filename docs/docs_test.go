@@ -113,6 +113,28 @@ func TestAcceptanceHasEveryValidation(t *testing.T) {
 	}
 }
 
+// Nested modules are where dependencies hide.
+func TestEveryModuleIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("dependencies.md")
+	require.NoError(t, err)
+	found := 0
+	err = filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".git") || d.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		if d.Name() == "go.mod" && path != "../go.mod" {
+			found++
+			require.Contains(t, string(page), "| `"+strings.TrimPrefix(path, "../")+"` |")
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Positive(t, found)
+}
+
 // pages are the Markdown files that a reader meets.
 func pages(t *testing.T) []string {
 	t.Helper()
