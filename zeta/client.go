@@ -259,11 +259,12 @@ func (c *Client) PendingJobs(ctx context.Context) (PendingJobs, int64, error) {
 	return r.value, r.sent, err
 }
 
-// ResourceWorkers asks for /resource/workers.
-func (c *Client) ResourceWorkers(ctx context.Context) (ResourceWorkers, error) {
+// ResourceWorkers asks for /resource/workers. The second result is as that of
+// PendingJobs.
+func (c *Client) ResourceWorkers(ctx context.Context) (ResourceWorkers, int64, error) {
 	_, d, v, _ := c.pin()
 	r, err := ask(ctx, c, &c.resources, EndpointResourceWorkers, v.resourceWorkers(d), DecodeResourceWorkers)
-	return r.value, err
+	return r.value, r.sent, err
 }
 
 // FailedJobs asks for /finished-jobs/FAILED. The reply can be large.

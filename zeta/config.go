@@ -144,7 +144,7 @@ func parseTarget(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The error of net/url repeats the URL, which may hold a password.
-		return nil, errors.New("it is not a URL")
+		return nil, errors.New("it is not a URL such as http://host:8080")
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":

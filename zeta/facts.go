@@ -1,6 +1,9 @@
 package zeta
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // facts are the values of one snapshot, each known or not: the rules of which
 // reply is believed are here, and only here.
@@ -63,8 +66,8 @@ type registry struct {
 	// lost is true when the master said that it does not know its workers just
 	// now. Then nothing that is counted from the same registry may be used.
 	lost bool
-	// collected is when the list was made, in Unix milliseconds.
-	collected Count
+	// collected is when the list was made.
+	collected Moment
 }
 
 func registryOf(s Snapshot) registry {
@@ -104,15 +107,15 @@ func slots(s Snapshot, r registry) (assigned, unassigned Count) {
 		if assigned, unassigned := sumSlots(r.workers); assigned.Known {
 			return assigned, unassigned
 		}
-	case s.missing(EndpointPendingJobs) || s.missing(EndpointResourceWorkers):
-		// The reply that would tell of dynamic workers is missing.
+	case !s.Unsupported[EndpointPendingJobs] || !s.Unsupported[EndpointResourceWorkers]:
+		// The reply that would tell of dynamic workers, or its list, is missing.
 		return Count{}, Count{}
 	}
 	o := s.Overview
 	if o == nil {
 		return Count{}, Count{}
 	}
-	if o.TotalSlots == (Count{Known: true}) && o.Workers.Value > 0 {
+	if o.TotalSlots == (Count{Known: true}) && o.Workers != (Count{Known: true}) {
 		// Only dynamic workers have no slots.
 		return Count{}, Count{}
 	}
@@ -257,7 +260,7 @@ func workersOf(s Snapshot, r registry, count Count) []workerFacts {
 	out := make([]workerFacts, 0, len(members))
 	for _, m := range members {
 		f := workerFacts{address: m.Address}
-		f.measure(s, m, Worker{}, Count{})
+		f.measure(s, m, Worker{}, Moment{})
 		out = append(out, f)
 	}
 	return out
@@ -266,11 +269,12 @@ func workersOf(s Snapshot, r registry, count Count) []workerFacts {
 // registered are the values that the list of workers has.
 func registered(w Worker) workerFacts {
 	f := workerFacts{address: w.Address, dynamic: w.Dynamic}
-	if !w.Dynamic.Value {
+	if w.Dynamic.Known && !w.Dynamic.Value {
 		f.assigned, f.unassigned = slotPair(w.TotalSlots, w.FreeSlots)
 	}
 	if w.RunningJobIDs != nil {
-		f.jobs = Count{Value: int64(len(w.RunningJobIDs)), Known: true}
+		ids := slices.Compact(slices.Sorted(slices.Values(w.RunningJobIDs)))
+		f.jobs = Count{Value: int64(len(ids)), Known: true}
 	}
 	f.cores = measured(w.TotalCPUCores, w.AvailableCPUCores)
 	f.heap = measured(w.TotalHeapMemoryBytes, w.AvailableHeapMemoryBytes)
@@ -287,9 +291,8 @@ func measured(total, available Number) resource {
 }
 
 // measure takes load and memory from the member's row, else from the list of
-// workers. A sample is as old as the reply that it came in says, else 0: the
-// reply has just been received.
-func (f *workerFacts) measure(s Snapshot, m Member, w Worker, collected Count) {
+// workers.
+func (f *workerFacts) measure(s Snapshot, m Member, w Worker, collected Moment) {
 	f.processors = m.Processors
 	f.cpu, f.memory = m.CPU, m.Memory
 	listed := false
@@ -299,11 +302,29 @@ func (f *workerFacts) measure(s Snapshot, m Member, w Worker, collected Count) {
 	if !f.memory.Known && w.MemUsage.Known {
 		f.memory, listed = w.MemUsage, true
 	}
-	if !f.cpu.Known && !f.memory.Known {
-		return
+	switch {
+	case !f.cpu.Known && !f.memory.Known:
+	case listed:
+		f.age = sampleAge(collected, s.ResourcesSent, s.Taken.UnixMilli())
+	default:
+		f.age = Number{Known: true}
 	}
-	f.age.Known = true
-	if listed && collected.Known {
-		f.age.Value = max(0, float64(s.Taken.UnixMilli()-collected.Value)/1000)
+}
+
+// sampleAge is how old the list of workers says it is, in seconds: 0 when it
+// says nothing, for it has just been received, and unknown when what it says
+// can be no time. It is measured on the clock of whoever sent the list, because
+// ours may differ; on ours when sent is 0.
+func sampleAge(collected Moment, sent, now int64) Number {
+	if !collected.Given {
+		return Number{Known: true}
 	}
+	if sent == 0 {
+		sent = now
+	}
+	age := sent - collected.Value
+	if !collected.Known || age < -maxAhead {
+		return Number{}
+	}
+	return Number{Value: float64(max(0, age)) / 1000, Known: true}
 }

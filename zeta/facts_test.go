@@ -94,10 +94,10 @@ func TestQueue(t *testing.T) {
 	version := func(v string) *Overview { return &Overview{ProjectVersion: Text(v), Workers: known(1)} }
 	none := map[Endpoint]bool{EndpointPendingJobs: true}
 	head := PendingJob{
-		ID: "7", EnqueueTimestamp: known(1000), CheckTime: known(5000), WaitDurationMs: known(4000),
+		ID: "7", EnqueueTimestamp: at(1000), CheckTime: at(5000), WaitDurationMs: known(4000),
 		TotalTaskGroups: known(10), LackingTaskGroups: known(6), FailureReason: "RESOURCE_NOT_ENOUGH",
 	}
-	behind := PendingJob{ID: "8", EnqueueTimestamp: known(2000), CheckTime: known(9000), LackingTaskGroups: known(2)}
+	behind := PendingJob{ID: "8", EnqueueTimestamp: at(2000), CheckTime: at(9000), LackingTaskGroups: known(2)}
 	want := queueFacts{
 		size: known(2), oldestWait: Number{Value: 8, Known: true}, lacking: known(6), required: known(10),
 		head: &headFacts{jobID: "7", reason: "RESOURCE_NOT_ENOUGH"},
@@ -115,7 +115,7 @@ func TestQueue(t *testing.T) {
 		"the head is the oldest":         {Snapshot{Pending: &PendingJobs{Size: 2, Jobs: []PendingJob{behind, head}}}, want},
 		"jobs that are not in the reply": {Snapshot{Pending: &PendingJobs{Size: 2}}, queueFacts{size: known(2)}},
 		"a head that does not say what it lacks": {
-			Snapshot{Pending: &PendingJobs{Size: 1, Jobs: []PendingJob{{EnqueueTimestamp: known(1000), WaitDurationMs: known(500)}}}},
+			Snapshot{Pending: &PendingJobs{Size: 1, Jobs: []PendingJob{{EnqueueTimestamp: at(1000), WaitDurationMs: known(500)}}}},
 			queueFacts{size: known(1), oldestWait: Number{Value: 0.5, Known: true}},
 		},
 	} {
@@ -124,7 +124,7 @@ func TestQueue(t *testing.T) {
 }
 
 func TestOldestWait(t *testing.T) {
-	job := func(enqueued, checked, waited Count) PendingJobs {
+	job := func(enqueued, checked Moment, waited Count) PendingJobs {
 		return PendingJobs{Size: 1, Jobs: []PendingJob{{EnqueueTimestamp: enqueued, CheckTime: checked, WaitDurationMs: waited}}}
 	}
 	for name, tc := range map[string]struct {
@@ -133,14 +133,17 @@ func TestOldestWait(t *testing.T) {
 		want      int64
 		ok        bool
 	}{
-		"as the reply says":              {job(known(1000), known(5000), known(4000)), 0, 99_000, 4000, true},
-		"the check stands still":         {job(known(1000), known(5000), known(4000)), 61_000, 99_000, 60_000, true},
-		"sent is cut to whole seconds":   {job(known(1500), known(5900), known(4400)), 5000, 99_000, 4400, true},
-		"from the time of the check":     {job(known(1000), known(5000), Count{}), 0, 99_000, 4000, true},
-		"our clock, for want of another": {job(known(1000), Count{}, Count{}), 0, 99_000, 98_000, true},
-		"a clock behind the master's":    {job(known(1000), Count{}, Count{}), 0, 400, 0, true},
-		"no time of enqueueing":          {job(Count{}, known(5000), known(4000)), 0, 99_000, 0, false},
-		"enqueued at 0 means not at all": {job(known(0), known(5000), known(4000)), 0, 99_000, 0, false},
+		"as the reply says":              {job(at(1000), at(5000), known(4000)), 0, 99_000, 4000, true},
+		"the check stands still":         {job(at(1000), at(5000), known(4000)), 61_000, 99_000, 60_000, true},
+		"sent is cut to whole seconds":   {job(at(1500), at(5900), known(4400)), 5000, 99_000, 4400, true},
+		"from the time of the check":     {job(at(1000), at(5000), Count{}), 0, 99_000, 4000, true},
+		"our clock, for want of another": {job(at(1000), Moment{}, Count{}), 0, 99_000, 98_000, true},
+		"a clock behind the master's":    {job(at(1000), Moment{}, Count{}), 0, 400, 0, true},
+		"enqueued an hour from now":      {job(at(3_700_000), Moment{}, Count{}), 100_000, 99_000, 0, false},
+		"the same, and Zeta counts":      {job(at(3_700_000), Moment{}, known(4000)), 100_000, 99_000, 4000, true},
+		"checked an hour from now":       {job(at(1000), at(3_700_000), known(4000)), 6000, 99_000, 5000, true},
+		"no time of enqueueing":          {job(Moment{}, at(5000), known(4000)), 0, 99_000, 0, false},
+		"enqueued at 0 means not at all": {job(Moment{Given: true}, at(5000), known(4000)), 0, 99_000, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := tc.p.OldestWait(tc.sent, tc.now)
@@ -163,19 +166,51 @@ func TestInfo(t *testing.T) {
 }
 
 func TestSampleAge(t *testing.T) {
-	at := testNow()
+	now := testNow()
 	load := Ratio{Value: 0.4, Known: true}
 	w := Worker{Address: "a:1", CPUUsage: load, MemUsage: load}
-	snap := func(collected Count, members ...Member) Snapshot {
-		return Snapshot{Taken: at, Members: members, Resources: &ResourceWorkers{Available: true, CollectedAt: collected, Workers: []Worker{w}}}
+	snap := func(collected Moment, members ...Member) Snapshot {
+		return Snapshot{Taken: now, Members: members, Resources: &ResourceWorkers{Available: true, CollectedAt: collected, Workers: []Worker{w}}}
 	}
 	age := func(s Snapshot) Number { return factsOf(s).perWorker[0].age }
-	ms := at.UnixMilli()
-	require.Equal(t, Number{Value: 7, Known: true}, age(snap(known(ms-7000))))
-	require.Equal(t, Number{Known: true}, age(snap(known(ms+7000))), "a clock ahead of ours makes no negative age")
-	require.Equal(t, Number{Known: true}, age(snap(Count{})))
-	require.Equal(t, Number{Known: true}, age(snap(known(ms-7000), Member{Address: "a:1", CPU: load, Memory: load})), "the member's own row was just received")
-	require.Equal(t, Number{Value: 7, Known: true}, age(snap(known(ms-7000), Member{Address: "a:1", CPU: load})), "as old as the older part")
+	ms := now.UnixMilli()
+	require.Equal(t, Number{Value: 7, Known: true}, age(snap(at(ms-7000))))
+	require.Equal(t, Number{Known: true}, age(snap(at(ms+7000))), "a clock ahead of ours makes no negative age")
+	require.Equal(t, Number{Known: true}, age(snap(Moment{})))
+	require.Equal(t, Number{Known: true}, age(snap(at(ms-7000), Member{Address: "a:1", CPU: load, Memory: load})), "the member's own row was just received")
+	require.Equal(t, Number{Value: 7, Known: true}, age(snap(at(ms-7000), Member{Address: "a:1", CPU: load})), "as old as the older part")
+	require.False(t, age(snap(Moment{Given: true})).Known, "a time that is none is no reason to believe that the sample is fresh")
+	require.False(t, age(snap(at(ms+3_600_000))).Known, "collected an hour from now")
+	skewed := snap(at(ms + 3_600_000))
+	skewed.ResourcesSent = ms + 3_607_000
+	require.Equal(t, Number{Value: 7, Known: true}, age(skewed), "by the clock of whoever answered, if it tells")
 	w.CPUUsage, w.MemUsage = Ratio{}, Ratio{}
-	require.False(t, age(snap(known(ms-7000))).Known, "no sample, no age")
+	require.False(t, age(snap(at(ms-7000))).Known, "no sample, no age")
+}
+
+// at is a time that a reply gives.
+func at(v int64) Moment { return Moment{Value: v, Known: true, Given: true} }
+
+func TestWhatTellsOfDynamicWorkersIsNeeded(t *testing.T) {
+	fixed := Worker{Address: "a:1", TotalSlots: known(2), FreeSlots: known(1), Dynamic: Flag{Known: true}}
+	silent := fixed
+	silent.Dynamic = Flag{}
+	snap := func(p *PendingJobs) facts {
+		return factsOf(Snapshot{
+			Overview:    &Overview{ProjectVersion: "2.3.13", TotalSlots: known(2), UnassignedSlots: known(1), Workers: known(1)},
+			Pending:     p,
+			Unsupported: map[Endpoint]bool{EndpointResourceWorkers: true},
+		})
+	}
+	require.Equal(t, known(1), snap(&PendingJobs{Workers: []Worker{fixed}}).assigned)
+	require.Equal(t, known(1), snap(&PendingJobs{Workers: []Worker{fixed}}).perWorker[0].assigned)
+	require.False(t, snap(&PendingJobs{Workers: []Worker{silent}}).assigned.Known)
+	require.False(t, snap(&PendingJobs{Workers: []Worker{silent}}).perWorker[0].assigned.Known, "nor of the worker")
+	require.False(t, snap(&PendingJobs{}).assigned.Known, "a reply without the list does not tell either")
+}
+
+func TestJobsOfAWorkerCountOnce(t *testing.T) {
+	require.Equal(t, known(2), registered(Worker{RunningJobIDs: []Text{"7", "8", "7"}}).jobs)
+	require.Equal(t, known(0), registered(Worker{RunningJobIDs: []Text{}}).jobs)
+	require.False(t, registered(Worker{}).jobs.Known)
 }

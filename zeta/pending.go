@@ -17,13 +17,13 @@ type PendingJobs struct {
 
 // PendingJob is one waiting job. Times are Unix milliseconds of the master.
 type PendingJob struct {
-	ID                Text  `json:"jobId"`
-	EnqueueTimestamp  Count `json:"enqueueTimestamp"`
-	CheckTime         Count `json:"checkTime"`
-	WaitDurationMs    Count `json:"waitDurationMs"`
-	TotalTaskGroups   Count `json:"totalTaskGroups"`   // slots it needs
-	LackingTaskGroups Count `json:"lackingTaskGroups"` // slots it still lacks
-	FailureReason     Text  `json:"failureReason"`
+	ID                Text   `json:"jobId"`
+	EnqueueTimestamp  Moment `json:"enqueueTimestamp"`
+	CheckTime         Moment `json:"checkTime"`
+	WaitDurationMs    Count  `json:"waitDurationMs"`
+	TotalTaskGroups   Count  `json:"totalTaskGroups"`   // slots it needs
+	LackingTaskGroups Count  `json:"lackingTaskGroups"` // slots it still lacks
+	FailureReason     Text   `json:"failureReason"`
 }
 
 // DecodePendingJobs reads a body of /pending-jobs.
@@ -66,7 +66,7 @@ func DecodePendingJobs(r io.Reader) (PendingJobs, error) {
 // is false when no job says when it was enqueued.
 func (p PendingJobs) Head() (head PendingJob, ok bool) {
 	for _, job := range p.Jobs {
-		if t := job.EnqueueTimestamp; t.Known && t.Value > 0 && (!ok || t.Value < head.EnqueueTimestamp.Value) {
+		if t := job.EnqueueTimestamp; t.Known && (!ok || t.Value < head.EnqueueTimestamp.Value) {
 			head, ok = job, true
 		}
 	}
@@ -77,7 +77,8 @@ func (p PendingJobs) Head() (head PendingJob, ok bool) {
 // clock wherever the reply tells it: checkTime of any job (the head's own
 // stands still while Zeta is busy with it), and sent, the time of the reply.
 // now, our own clock, is used only when the reply tells no time at all. sent
-// may be 0; both are Unix milliseconds. ok is false when there is no head.
+// may be 0; both are Unix milliseconds. ok is false when there is no head, and
+// when nothing but an enqueue time that lies ahead tells of its wait.
 func (p PendingJobs) OldestWait(sent, now int64) (wait int64, ok bool) {
 	head, ok := p.Head()
 	if !ok {
@@ -85,10 +86,20 @@ func (p PendingJobs) OldestWait(sent, now int64) (wait int64, ok bool) {
 	}
 	latest := sent
 	for _, job := range p.Jobs {
-		latest = max(latest, job.CheckTime.Value)
+		if t := job.CheckTime; t.Known && (sent == 0 || t.Value <= sent+maxAhead) {
+			latest = max(latest, t.Value)
+		}
 	}
 	if latest == 0 && !head.WaitDurationMs.Known {
 		latest = now
 	}
-	return max(0, head.WaitDurationMs.Value, latest-head.EnqueueTimestamp.Value), true
+	wait = latest - head.EnqueueTimestamp.Value
+	if wait < -maxAhead && !head.WaitDurationMs.Known {
+		return 0, false
+	}
+	return max(0, head.WaitDurationMs.Value, wait), true
 }
+
+// maxAhead is how far ahead of the clock that it is compared with a time may
+// lie, in milliseconds, and still count as just now.
+const maxAhead = 120_000

@@ -94,18 +94,18 @@ type Member struct {
 
 // DecodeMembers reads a body of /system-monitoring-information. Rows without
 // host and port name nobody and are left out; of two rows with one address the
-// first counts.
+// first counts. Nobody at all is an error: whoever answers is a member.
 func DecodeMembers(r io.Reader) ([]Member, error) {
 	members := []Member{}
 	seen := map[Address]bool{}
 	err := eachElement(r, func(dec *json.Decoder) error {
 		var row struct {
-			Master     Flag  `json:"isMaster"`
-			Host       Text  `json:"host"`
-			Port       Text  `json:"port"`
-			Processors Count `json:"processors"`
-			CPU        Ratio `json:"load.process"`
-			Memory     Ratio `json:"heap.memory.used/max"`
+			Master     Flag       `json:"isMaster"`
+			Host       Text       `json:"host"`
+			Port       Text       `json:"port"`
+			Processors Count      `json:"processors"`
+			CPU        percentage `json:"load.process"`
+			Memory     percentage `json:"heap.memory.used/max"`
 		}
 		if err := dec.Decode(&row); err != nil {
 			return err
@@ -120,12 +120,15 @@ func DecodeMembers(r io.Reader) ([]Member, error) {
 		seen[addr] = true
 		members = append(members, Member{
 			Address: addr, Master: row.Master.Value,
-			Processors: row.Processors, CPU: row.CPU, Memory: row.Memory,
+			Processors: row.Processors, CPU: row.CPU.Ratio, Memory: row.Memory.Ratio,
 		})
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(members) == 0 {
+		return nil, errors.New("no member with host and port in it")
 	}
 	return members, nil
 }
@@ -175,7 +178,7 @@ type ResourceWorkers struct {
 	// Available false means that the master does not know its workers just now
 	// (election, membership change), not that there are none.
 	Available   bool
-	CollectedAt Count // Unix milliseconds
+	CollectedAt Moment
 	Workers     []Worker
 }
 
@@ -184,7 +187,7 @@ func DecodeResourceWorkers(r io.Reader) (ResourceWorkers, error) {
 	var body struct {
 		failure
 		Available   Flag     `json:"available"`
-		CollectedAt Count    `json:"collectedAt"`
+		CollectedAt Moment   `json:"collectedAt"`
 		Workers     []Worker `json:"workers"`
 	}
 	if err := decodeWhole(r, &body); err != nil {

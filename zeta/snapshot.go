@@ -21,6 +21,8 @@ type Snapshot struct {
 	// PendingSent is when the reply of /pending-jobs was sent, in Unix
 	// milliseconds of the node that answered; 0: not told.
 	PendingSent int64
+	// ResourcesSent is the same of /resource/workers.
+	ResourcesSent int64
 	// Unsupported are the endpoints that this version does not have.
 	Unsupported map[Endpoint]bool
 	// Errors are the failures of this scrape.
@@ -167,9 +169,9 @@ func (c *Collector) askPending(ctx context.Context, s *scrape) {
 }
 
 func (c *Collector) askResources(ctx context.Context, s *scrape) {
-	r, err := c.client.ResourceWorkers(ctx)
+	r, sent, err := c.client.ResourceWorkers(ctx)
 	if c.note(s, EndpointResourceWorkers, err) {
-		s.set(func(snap *Snapshot) { snap.Resources = &r })
+		s.set(func(snap *Snapshot) { snap.Resources, snap.ResourcesSent = &r, sent })
 	}
 }
 

@@ -25,18 +25,40 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 	if err != nil || !given {
 		return err
 	}
-	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
-		*c = Count{Value: v, Known: v >= 0}
-		return nil
-	}
 	v, err := finite(text)
 	if err != nil {
 		return err
 	}
-	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-		return fmt.Errorf("%q is not a whole number", clip(text))
+	// Beyond 2^53 a sample cannot say the number, nor a sum be trusted.
+	if v != math.Trunc(v) || math.Abs(v) >= 1<<53 {
+		return fmt.Errorf("%q is not a whole number below 2^53", clip(text))
 	}
 	*c = Count{Value: int64(v), Known: v >= 0}
+	return nil
+}
+
+// Moment is a time in Unix milliseconds that a reply may or may not contain.
+type Moment struct {
+	Value int64
+	// Known is true for a time that can be meant.
+	Known bool
+	// Given is true when something stands in its place, and be it 0.
+	Given bool
+}
+
+// UnmarshalJSON reads a time as [Count.UnmarshalJSON] does. What lies before
+// 2001 or after 2286 is not Known: it is seconds, microseconds or no time, and
+// an age made of it would be decades.
+func (m *Moment) UnmarshalJSON(data []byte) error {
+	*m = Moment{}
+	var c Count
+	if err := c.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	_, m.Given, _ = scalar(data)
+	if c.Value >= 1e12 && c.Value < 1e13 {
+		m.Value, m.Known = c.Value, true
+	}
 	return nil
 }
 
@@ -71,23 +93,43 @@ type Ratio struct {
 // 0…1 is unknown: JVMs without the measurement say "-1.00%" or "-100.00%", and
 // no reply tells whether 25 means 25 %.
 func (r *Ratio) UnmarshalJSON(data []byte) error {
+	_, err := r.read(data)
+	return err
+}
+
+// read is UnmarshalJSON and tells whether there was a percent sign.
+func (r *Ratio) read(data []byte) (percent bool, err error) {
 	*r = Ratio{}
 	text, given, err := scalar(data)
 	if err != nil || !given {
-		return err
+		return false, err
 	}
-	if digits, percent := strings.CutSuffix(text, "%"); percent {
+	digits, percent := strings.CutSuffix(text, "%")
+	if percent {
 		// Not divided by 100: 5.03 / 100 is not the number nearest to 0.0503.
 		text = strings.TrimSpace(digits) + "e-2"
 	}
 	v, err := finite(text)
 	if err != nil {
-		return err
+		return percent, err
 	}
 	if v >= 0 && v <= 1 {
 		*r = Ratio{Value: v, Known: true}
 	}
-	return nil
+	return percent, nil
+}
+
+// percentage is a Ratio that its reply always writes in percent. One without
+// the sign is unknown: "1" may be a hundredth, or all there is, or the part
+// before a decimal comma at which the reply was torn apart.
+type percentage struct{ Ratio }
+
+func (p *percentage) UnmarshalJSON(data []byte) error {
+	percent, err := p.read(data)
+	if !percent {
+		p.Ratio = Ratio{}
+	}
+	return err
 }
 
 // Flag is a yes or no that a reply may or may not contain.

@@ -2,6 +2,7 @@ package zeta
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,14 +12,14 @@ func TestCount(t *testing.T) {
 	known := func(v int64) Count { return Count{Value: v, Known: true} }
 	for text, want := range map[string]Count{
 		`4`: known(4), `"4"`: known(4), `" 4 "`: known(4), `4.0`: known(4), `"0"`: known(0), `1e3`: known(1000),
-		`1795957015150`: known(1795957015150), `9007199254740993`: known(9007199254740993),
+		`1795957015150`: known(1795957015150), `9007199254740991`: known(9007199254740991),
 		`null`: {}, `""`: {}, `"n/a"`: {}, `-1`: {Value: -1}, `"-1"`: {Value: -1},
 	} {
 		var got Count
 		require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{`"NaN"`, `"Infinity"`, `1e999`, `2.5`, `"many"`, `true`, `[1]`, `{}`, `"1e300"`} {
+	for _, text := range []string{`"NaN"`, `"Infinity"`, `1e999`, `2.5`, `"many"`, `true`, `[1]`, `{}`, `"1e300"`, `9007199254740993`, `99999999999999999999`} {
 		var got Count
 		require.Error(t, json.Unmarshal([]byte(text), &got), text)
 		require.False(t, got.Known, text)
@@ -40,6 +41,30 @@ func TestRatio(t *testing.T) {
 		require.Error(t, json.Unmarshal([]byte(text), &got), text)
 		require.False(t, got.Known, text)
 	}
+}
+
+func TestMoment(t *testing.T) {
+	for text, want := range map[string]Moment{
+		`1795957015150`: {1795957015150, true, true}, `"1795957015150"`: {1795957015150, true, true},
+		`null`: {}, `"n/a"`: {}, `0`: {Given: true}, `-1`: {Given: true},
+		`1795957015`: {Given: true}, `1795957015150000`: {Given: true},
+	} {
+		var got Moment
+		require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+		require.Equal(t, want, got, text)
+	}
+	require.Error(t, json.Unmarshal([]byte(`"today"`), new(Moment)))
+}
+
+func TestPercentage(t *testing.T) {
+	for text, want := range map[string]Ratio{
+		`"24.30%"`: {0.243, true}, `"0.00%"`: {0, true}, `"0"`: {}, `"1"`: {}, `0.4`: {}, `"24.30"`: {}, `"-1.00%"`: {}, `null`: {},
+	} {
+		var got percentage
+		require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+		require.Equal(t, want, got.Ratio, text)
+	}
+	require.Error(t, json.Unmarshal([]byte(`"24,30%"`), new(percentage)))
 }
 
 func TestNumberFlagAndText(t *testing.T) {
@@ -121,5 +146,12 @@ func TestWhatAVersionHas(t *testing.T) {
 		require.Equal(t, tc.pending, v.pendingJobs(tc.dialect), tc)
 		require.Equal(t, tc.resources, v.resourceWorkers(tc.dialect), tc)
 		require.Equal(t, tc.queue, v.hasQueue(), tc)
+	}
+}
+
+func TestMembersAreNeverNobody(t *testing.T) {
+	for _, body := range []string{`[]`, `[{}]`, `[null]`, `[{"host":"a"}]`} {
+		_, err := DecodeMembers(strings.NewReader(body))
+		require.ErrorContains(t, err, "no member", body)
 	}
 }
