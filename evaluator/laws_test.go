@@ -1,7 +1,6 @@
 package evaluator
 
 import (
-	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -340,9 +339,10 @@ func TestReplayEquivalence(t *testing.T) {
 			RuleSet: rs, Start: at(rs, 0), End: at(rs, n-1), DiscoverAny: true,
 			Limits: func(scaling.Scope, time.Time) scaling.Limits { return scaling.Limits{Bounds: bounds} },
 		}, func(tick time.Time, evaluations []scaling.Evaluation) error {
-			for _, ev := range evaluations {
-				want := byTick[tick]
-				require.Equal(t, fmt.Sprint(want.row, want.action), fmt.Sprint(ev.Recommendation.Row, ev.Recommendation.Action), "tick %s", tick)
+			again := newRecorder()
+			again.Publish(ctxOf(t), evaluations, nil)
+			for range evaluations {
+				require.True(t, byTick[tick].same(again.newest("a")), "live %s, replayed %s", byTick[tick], again.newest("a"))
 			}
 			return nil
 		})
