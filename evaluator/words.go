@@ -21,17 +21,7 @@ type summary struct {
 }
 
 // SummaryData is what a signal's summary template sees.
-type SummaryData struct {
-	Signal, Scope string
-	Labels        map[string]string
-	Value         float64
-	Comparison    string
-	Threshold     float64
-	// Held and Window are durations as Prometheus writes them.
-	Held, Window string
-	Unit         string
-	Current      int
-}
+type SummaryData = rules.SummaryData
 
 func newSummary(s *rules.Signal) (*summary, error) {
 	if s.Summary == "" {
@@ -68,11 +58,24 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-func withUnit(v float64, unit string) string {
-	if unit == "seconds" {
-		return number(v) + " s"
+// numberBeside writes a value that stands beside a threshold: with as many
+// decimals as it takes to see on which side it lies.
+func numberBeside(v, threshold float64) string {
+	text := number(v)
+	for decimals := 3; text == exact(threshold) && v != threshold && decimals <= 9; decimals++ {
+		text = strconv.FormatFloat(v, 'f', decimals, 64)
 	}
-	return number(v)
+	return text
+}
+
+// exact writes a number that somebody has set: as it is.
+func exact(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func withUnit(text, unit string) string {
+	if unit == "seconds" {
+		return text + " s"
+	}
+	return text
 }
 
 func seconds(ms int64) float64 { return float64(ms) / 1000 }
@@ -100,9 +103,9 @@ func thresholdText(c *rules.Condition, unit string, maxW int) string {
 	case t == nil:
 		return "max_workers (unbounded)"
 	case c.MaxWorkers:
-		return "max_workers " + number(*t)
+		return "max_workers " + exact(*t)
 	default:
-		return withUnit(*t, unit)
+		return withUnit(exact(*t), unit)
 	}
 }
 

@@ -54,6 +54,10 @@ func (d *decoder) checkFormat(root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		return true
 	}
+	if !slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return slices.Contains(setKeys(), n.Value) }) {
+		d.failf(root, CheckFormat, "a rule set begins with the line format: "+Format, "the file is no rule set: none of its keys is one of a rule set")
+		return false
+	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		v := root.Content[i+1]
 		if root.Content[i].Value != "format" || v.Kind != yaml.ScalarNode || v.Value == Format {
@@ -68,6 +72,9 @@ func (d *decoder) checkFormat(root *yaml.Node) bool {
 	}
 	return true
 }
+
+// setKeys are the keys that tell a rule set from other YAML.
+func setKeys() []string { return []string{"format", "ruleset", "version", "workers", "signals"} }
 
 // Names end up in labels, file names and URLs.
 var (
@@ -137,7 +144,8 @@ func (d *decoder) scopeBy(n *yaml.Node, rs *RuleSet) {
 		switch {
 		case !ok:
 		case !labelName.MatchString(s) || strings.HasPrefix(s, "__"):
-			d.failf(e, CheckValue, "", "scope_by has %q, expected the name of a label", s)
+			d.failf(e, CheckValue, "a name of letters, digits and _: relabel it in the scrape configuration, or rename it with label_replace in every expression",
+				"scope_by has %q, expected the name of a label", s)
 		case slices.Contains(rs.ScopeBy, s):
 			d.failf(e, CheckValue, "", "scope_by has %q twice", s)
 		case slices.Contains(ownLabels(), s):
@@ -160,7 +168,11 @@ func ownLabels() []string {
 
 func (d *decoder) slotMode(n *yaml.Node, rs *RuleSet) {
 	if n.Kind != yaml.MappingNode {
-		set(&rs.SlotMode)(word(d, n, "slot_mode", scaling.FixedSlots, scaling.DynamicSlots))
+		if m := scaling.SlotMode(n.Value); n.Kind == yaml.ScalarNode && (m == scaling.FixedSlots || m == scaling.DynamicSlots) {
+			rs.SlotMode = m
+			return
+		}
+		d.failf(n, CheckValue, "", "slot_mode is %s, expected fixed, dynamic or {expr: …}", kindOf(n))
 		return
 	}
 	rs.SlotMode = ""

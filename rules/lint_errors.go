@@ -222,7 +222,7 @@ func lintGuard(rs *RuleSet, report reporter) {
 		case s.Class == scaling.Guard && s.In != nil:
 			report(s.at("scale_in"), fmt.Sprintf("guard %s has a scale_in; its condition is scale_out", s.Name),
 				"a guard can only hold back growing: move the condition to scale_out")
-		case s.Class != scaling.Guard && s.keys["holds"] != (Position{}):
+		case s.Class != scaling.Guard && s.HoldsSet:
 			report(s.at("holds"), fmt.Sprintf("%s signal %s has holds, which only guards have", s.Class, s.Name), "write class: guard, or drop holds")
 		case s.Class != scaling.Guard && s.Advice != "":
 			report(s.at("advice"), fmt.Sprintf("%s signal %s has advice, which only guards have", s.Class, s.Name), "write it into summary instead")

@@ -13,6 +13,11 @@ import (
 // expr decodes a PromQL expression. The diagnostics of the PromQL parser are
 // placed where they point to inside of the expression.
 func (d *decoder) expr(n *yaml.Node, what string) *Expr {
+	if n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0 {
+		d.failf(n, CheckType, "what begins with a brace is a mapping to YAML: quote it, or write it as a block: expr: |",
+			"%s is %s, expected a text", what, kindOf(n))
+		return nil
+	}
 	s, ok := d.str(n, what)
 	if !ok {
 		return nil
@@ -59,18 +64,30 @@ func (d *decoder) promQLErrors(n *yaml.Node, value, what string, err error) {
 	errs = withoutGuesswork(errs)
 	for i := range errs {
 		p := d.exprPos(n, value, int(errs[i].PositionRange.Start))
-		d.report(p, SeverityError, CheckPromQL, "", fmt.Sprintf("%s does not parse: %v", what, errs[i].Err))
+		d.report(p, SeverityError, CheckPromQL, promQLHint(errs[i].Err.Error()), fmt.Sprintf("%s does not parse: %v", what, errs[i].Err))
 	}
+}
+
+// promQLHint explains what the parser's words leave open here.
+func promQLHint(message string) string {
+	if strings.Contains(message, "is experimental") || strings.Contains(message, "is not enabled") {
+		return "experimental PromQL is not read, whatever the server has enabled"
+	}
+	return ""
 }
 
 // withoutGuesswork keeps only the syntax error, if there is one: what the
 // parser says besides follows from it.
 func withoutGuesswork(errs parser.ParseErrors) parser.ParseErrors {
 	for i := range errs {
+		m := errs[i].Err.Error()
 		for _, prefix := range []string{"unexpected ", "unclosed ", "bad "} {
-			if strings.HasPrefix(errs[i].Err.Error(), prefix) {
+			if strings.HasPrefix(m, prefix) {
 				return errs[i : i+1]
 			}
+		}
+		if strings.Contains(m, "argument(s) in call to") {
+			return errs[i : i+1] // what stands in whose place is a guess
 		}
 	}
 	return errs

@@ -327,9 +327,9 @@ func (w *shaper) relabelled(n *parser.Call) shape {
 	s.possible, s.dropped = s.possible.plus(added), s.dropped.minus(added)
 	s.fixed = maps.Clone(s.fixed)
 	delete(s.fixed, dst.Val)
-	if src, ok := renamed(n); ok && s.keyed && s.key[src] && !s.key[dst.Val] {
-		// Its values moved as they were: they still tell the samples apart.
-		s.key = s.key.minus(setOf(src)).plus(added)
+	if src := carried(n); len(src) > 0 && s.keyed && len(s.key.only(src)) == len(src) && !s.key[dst.Val] {
+		// Other values stand for the same ones: they still tell the samples apart.
+		s.key = s.key.minus(src).plus(added)
 		return s
 	}
 	if s.keyed && s.key[dst.Val] {
@@ -337,21 +337,6 @@ func (w *shaper) relabelled(n *parser.Call) shape {
 		s.keyed, s.key = !s.open, s.possible
 	}
 	return s
-}
-
-// renamed reports which label a label_replace copies whole.
-func renamed(n *parser.Call) (from string, ok bool) {
-	if n.Func.Name != "label_replace" || len(n.Args) != 5 {
-		return "", false
-	}
-	text := func(i int) string {
-		if l, ok := n.Args[i].(*parser.StringLiteral); ok {
-			return l.Val
-		}
-		return ""
-	}
-	whole := (text(2) == "$1" || text(2) == "${1}") && (text(4) == "(.*)" || text(4) == "(.+)")
-	return text(3), whole && text(3) != ""
 }
 
 func (s shape) withoutLabelsKeepingKey(gone labelSet) shape {

@@ -48,6 +48,11 @@ func TestOneSamplePerScope(t *testing.T) {
 		{`vector(scalar(max(a)))`, "drops"},
 		{`label_replace(max by (pool) (a), "cluster", "$1", "pool", "(.*)")`, ""},
 		{`label_replace(max by (pool) (a), "cluster", "$1", "pool", "(.*)-.*")`, "pool"},
+		{`label_replace(max by (pool) (a), "cluster", "c-$1", "pool", "zeta-(.+)")`, ""},
+		{`label_replace(max by (pool, x) (a), "cluster", "$1", "pool", "zeta-(.+)")`, "x"},
+		{`label_join(sum by (region, name) (a), "cluster", "-", "region", "name")`, ""},
+		{`label_join(sum by (region, name) (a), "cluster", "", "region", "name")`, "several"},
+		{`label_join(sum by (region, name, x) (a), "cluster", "-", "region", "name")`, "x"},
 		{`label_replace(max by (pool) (a), "cluster", "x", "pool", "(.*)")`, "pool"},
 		{`cluster:cpu:avg5m`, ""},
 		{`1 - avg_over_time(cluster:idle:avg[5m])`, ""},
@@ -131,4 +136,19 @@ func verdict(e parser.Expr, scopeBy ...string) string {
 		return "bare"
 	}
 	return ""
+}
+
+func TestOneGroup(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"(.*)": true, "(.+)": true, "zeta-(.+)": true, "(.+)-prod": true, "a-([^-]+)-b": true,
+		".*-(.+)": false, "(.+)-(.+)": false, "(?i)zeta-(.+)": false, "a|(.+)": false, "(": false, "zeta": false,
+	} {
+		require.Equal(t, want, oneGroup(pattern), pattern)
+	}
+	for replacement, want := range map[string]bool{
+		"$1": true, "${1}": true, "x-$1": true, "$1-x": true, "${1}x": true,
+		"$1x": false, "$2": false, "$1$1": false, "x": false, "": false,
+	} {
+		require.Equal(t, want, keepsGroup(replacement), replacement)
+	}
 }

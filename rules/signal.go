@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	texttemplate "text/template"
@@ -115,10 +116,6 @@ func (d *decoder) rangeOf(n *yaml.Node) *[2]float64 {
 
 func (d *decoder) signalSlotMode(n *yaml.Node, s *Signal) {
 	what := "slot_mode of a signal"
-	if n.Kind == yaml.ScalarNode {
-		d.failf(n, CheckType, "write slot_mode: ["+n.Value+"]", "%s is %s, expected a list", what, kindOf(n))
-		return
-	}
 	d.list(n, what, func(e *yaml.Node) {
 		m, ok := word(d, e, what, scaling.FixedSlots, scaling.DynamicSlots, scaling.MixedSlots)
 		switch {
@@ -142,17 +139,35 @@ func (d *decoder) holds(n *yaml.Node, s *Signal) {
 	})
 }
 
-// summary decodes a template. Its functions are alertmanager's; whether its
-// fields exist is checked where it is rendered.
+// SummaryData is what a signal's summary template sees.
+type SummaryData struct {
+	Signal, Scope string
+	Labels        map[string]string
+	Value         float64
+	Comparison    string
+	Threshold     float64
+	// Held and Window are durations as Prometheus writes them.
+	Held, Window string
+	Unit         string
+	Current      int
+}
+
+// summary decodes a template. Its functions are alertmanager's. One that cannot
+// be rendered would stop the evaluator from starting.
 func (d *decoder) summary(n *yaml.Node) string {
 	s, ok := d.str(n, "summary")
 	if !ok {
 		return ""
 	}
 	funcs := texttemplate.FuncMap(template.DefaultFuncs)
-	if _, err := texttemplate.New("summary").Funcs(funcs).Parse(s); err != nil {
-		message := strings.TrimPrefix(err.Error(), "template: summary:")
-		d.failf(n, CheckTemplate, "", "summary is not a template: %s", message)
+	t, err := texttemplate.New("summary").Option("missingkey=zero").Funcs(funcs).Parse(s)
+	if err != nil {
+		d.failf(n, CheckTemplate, "", "summary is not a template: %s", strings.TrimPrefix(err.Error(), "template: summary:"))
+		return s
+	}
+	if err := t.Execute(io.Discard, SummaryData{}); err != nil {
+		d.failf(n, CheckTemplate, "it sees .Signal, .Scope, .Labels, .Value, .Comparison, .Threshold, .Held, .Window, .Unit and .Current",
+			"summary cannot be rendered: %s", strings.TrimPrefix(err.Error(), "template: summary:"))
 	}
 	return s
 }
@@ -169,7 +184,7 @@ func (d *decoder) condition(n *yaml.Node, dir scaling.Direction, s *Signal) *Con
 	if dir == scaling.In {
 		c.For = DefaultInFor
 	}
-	what, bad := string(dir), false
+	what, bad, before := string(dir), false, len(d.ds)
 	comparison := func(cmp Comparison) field {
 		return field{name: string(cmp), decode: func(v *yaml.Node) {
 			if c.Comparison != "" {
@@ -188,6 +203,10 @@ func (d *decoder) condition(n *yaml.Node, dir scaling.Direction, s *Signal) *Con
 		return &Condition{For: c.For, Comparison: badComparison}
 	}
 	if c.Comparison != "" {
+		return &c
+	}
+	if slices.ContainsFunc(d.ds[before:], func(f Diagnostic) bool { return f.Check == CheckUnknownKey }) {
+		c.Comparison = badComparison // the unknown key was meant to be one
 		return &c
 	}
 	if s.Unit != unitRatio {

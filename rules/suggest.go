@@ -18,6 +18,9 @@ func didYouMean(word string, choices []string) string {
 	if n := nearest(word, choices); n != "" {
 		return "did you mean " + n + "?"
 	}
+	if len(choices) == 0 {
+		return ""
+	}
 	return "known here: " + strings.Join(choices, ", ")
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,18 +26,18 @@ func (d *decoder) str(n *yaml.Node, what string) (string, bool) {
 
 // word decodes one of a few texts.
 func word[S ~string](d *decoder, n *yaml.Node, what string, choices ...S) (S, bool) {
-	s, ok := d.str(n, what)
-	if !ok {
-		return "", false
-	}
 	names := make([]string, len(choices))
 	for i, c := range choices {
-		if s == string(c) {
-			return c, true
-		}
 		names[i] = string(c)
 	}
-	d.failf(n, CheckValue, didYouMean(s, names), "%s is %q, expected %s", what, s, oneOf(names))
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		d.failf(n, CheckType, "", "%s is %s, expected %s", what, kindOf(n), oneOf(names))
+		return "", false
+	}
+	if i := slices.Index(names, n.Value); i >= 0 {
+		return choices[i], true
+	}
+	d.failf(n, CheckValue, didYouMean(n.Value, names), "%s is %q, expected %s", what, n.Value, oneOf(names))
 	return "", false
 }
 
@@ -87,13 +88,8 @@ func (d *decoder) number(n *yaml.Node, what string) (float64, bool) {
 	tag := n.ShortTag()
 	if n.Kind != yaml.ScalarNode || tag != "!!int" && tag != "!!float" || n.Decode(&v) != nil {
 		hint := ""
-		if v, err := model.ParseDuration(n.Value); n.Kind == yaml.ScalarNode && err == nil {
-			hint = "thresholds have no unit; in seconds: " + strconv.FormatFloat(time.Duration(v).Seconds(), 'g', -1, 64)
-		} else if v, err := strconv.ParseFloat(strings.TrimSuffix(n.Value, "%"), 64); n.Kind == yaml.ScalarNode && err == nil {
-			hint = "write it without quotes, a percentage as a ratio: " + strconv.FormatFloat(v/100, 'g', -1, 64)
-			if !strings.HasSuffix(n.Value, "%") {
-				hint = "write it without quotes: " + n.Value
-			}
+		if n.Kind == yaml.ScalarNode {
+			hint = numberHint(n.Value)
 		}
 		d.failf(n, CheckType, hint, "%s is %s, expected a number", what, kindOf(n))
 		return 0, false
@@ -103,6 +99,20 @@ func (d *decoder) number(n *yaml.Node, what string) (float64, bool) {
 		return 0, false
 	}
 	return v, true
+}
+
+// numberHint says how a text would be written as a number.
+func numberHint(s string) string {
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return "write it without quotes: " + s
+	}
+	if v, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64); err == nil {
+		return "write a percentage as a ratio: " + strconv.FormatFloat(v/100, 'g', -1, 64)
+	}
+	if v, err := model.ParseDuration(s); err == nil {
+		return "thresholds have no unit; in seconds: " + strconv.FormatFloat(time.Duration(v).Seconds(), 'g', -1, 64)
+	}
+	return ""
 }
 
 // finite decodes a number that is neither NaN nor infinite.
@@ -144,7 +154,11 @@ func (d *decoder) boolean(n *yaml.Node, what string) (value, ok bool) {
 // list calls each for every element.
 func (d *decoder) list(n *yaml.Node, what string, each func(*yaml.Node)) bool {
 	if n.Kind != yaml.SequenceNode || n.ShortTag() != "!!seq" {
-		d.failf(n, CheckType, "", "%s is %s, expected a list", what, kindOf(n))
+		hint := ""
+		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+			hint = "write it in brackets: [" + n.Value + "]"
+		}
+		d.failf(n, CheckType, hint, "%s is %s, expected a list", what, kindOf(n))
 		return false
 	}
 	for _, c := range n.Content {

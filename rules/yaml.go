@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -51,7 +49,7 @@ func (d *decoder) root(data []byte) *yaml.Node {
 	start := &yaml.Node{Line: 1, Column: 1}
 	if len(data) > maxFileBytes {
 		d.text = nil
-		d.failf(start, CheckTooLarge, "", "the file has %d bytes, at most %d are read", len(data), maxFileBytes)
+		d.failf(start, CheckTooLarge, "", "the file has more than %d bytes, which is the most that is read", maxFileBytes)
 		return nil
 	}
 	if !utf8.Valid(data) {
@@ -61,7 +59,7 @@ func (d *decoder) root(data []byte) *yaml.Node {
 	docs, err := Documents(data)
 	switch {
 	case err != nil:
-		d.syntax(err)
+		d.syntax(data, err)
 		return nil
 	case len(docs) == 0 || len(docs[0].Content) == 0:
 		d.failf(start, CheckYAML, "start with the line format: "+Format, "the file is empty, expected a rule set")
@@ -119,27 +117,6 @@ func Documents(data []byte) (docs []*yaml.Node, err error) {
 	return docs, nil
 }
 
-// yamlError finds the place in an error of the YAML library.
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
-
-func (d *decoder) syntax(err error) {
-	n, message := &yaml.Node{Line: 1, Column: 1}, err.Error()
-	if m := yamlError.FindStringSubmatch(message); m != nil {
-		message = m[2]
-		if line, err := strconv.Atoi(m[1]); err == nil && line > 0 {
-			n.Line = line
-		}
-	}
-	if line, ok := d.text.line(n.Line); ok {
-		n.Column = utf8.RuneCountInString(line[:len(line)-len(strings.TrimLeft(line, " \t"))]) + 1
-	}
-	hint := ""
-	if strings.Contains(message, "cannot start any token") || strings.Contains(message, "mapping values") {
-		hint = "quote the value, or write an expression as a block: expr: |"
-	}
-	d.failf(n, CheckYAML, hint, "not YAML: %s", message)
-}
-
 // refuseAliases refuses anchors, aliases and merge keys (what they stand for
 // would have no place of its own to point at), and trees too deep to be meant.
 func (d *decoder) refuseAliases(n *yaml.Node, depth int) {
@@ -175,16 +152,21 @@ type field struct {
 // The places of the keys are noted under prefix + name.
 func (d *decoder) mapping(n *yaml.Node, what, prefix string, keys map[string]Position, fields ...field) bool {
 	if n.Kind != yaml.MappingNode || n.ShortTag() != "!!map" {
-		d.failf(n, CheckType, "", "%s is %s, expected a mapping", what, kindOf(n))
+		hint := ""
+		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && len(fields) > 0 && fields[0].name == "expr" {
+			hint = "write {expr: " + quoted(n.Value) + "}"
+		}
+		d.failf(n, CheckType, hint, "%s is %s, expected a mapping", what, kindOf(n))
 		return false
 	}
-	seen := map[string]int{}
+	seen, meant := map[string]int{}, map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		f := find(fields, key)
 		switch {
 		case f == nil:
 			d.failf(key, CheckUnknownKey, unknownKeyHint(key.Value, fields), "unknown key %q in %s", key.Value, what)
+			meant[nearest(key.Value, fieldNames(fields))] = true
 		case seen[f.name] > 0:
 			d.failf(key, CheckDuplicateKey, "", "key %q is there twice in %s, first in line %d", key.Value, what, seen[f.name])
 		default:
@@ -194,11 +176,17 @@ func (d *decoder) mapping(n *yaml.Node, what, prefix string, keys map[string]Pos
 				at = value
 			}
 			keys[prefix+f.name] = d.pos(at)
+			if pieces := cutByCommas(n, i, fields); pieces > 0 {
+				d.cutValue(n, i, pieces)
+				i += 2 * pieces
+				continue
+			}
 			f.decode(value)
 		}
 	}
 	for _, f := range fields {
-		if f.required && seen[f.name] == 0 {
+		// A key that was misspelt is there.
+		if f.required && seen[f.name] == 0 && !meant[f.name] {
 			d.failf(n, CheckMissingKey, missingHint(what, f.name), "%s lacks the key %q", what, f.name)
 		}
 	}
@@ -217,15 +205,19 @@ func find(fields []field, key *yaml.Node) *field {
 // signalLevel are the keys that people look for inside of scale_out.
 var signalLevel = []string{"keep_firing_for", "absent", "required", "holds", "advice", "summary", "export"}
 
-func unknownKeyHint(key string, fields []field) string {
+func fieldNames(fields []field) []string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name
 	}
+	return names
+}
+
+func unknownKeyHint(key string, fields []field) string {
 	if slices.Contains(signalLevel, key) {
 		return key + " stands at the level of the signal, beside scale_out"
 	}
-	return didYouMean(key, names)
+	return didYouMean(key, fieldNames(fields))
 }
 
 func missingHint(what, key string) string {
@@ -241,12 +233,14 @@ func missingHint(what, key string) string {
 }
 
 func kindOf(n *yaml.Node) string {
-	switch {
+	switch tag := n.ShortTag(); {
+	case !slices.Contains([]string{"!!map", "!!seq", "!!null", "!!str", "!!bool", "!!int", "!!float", "!!timestamp"}, tag):
+		return "tagged " + tag
 	case n.Kind == yaml.MappingNode:
 		return "a mapping"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case n.ShortTag() == "!!null":
+	case tag == "!!null":
 		return "null"
 	}
 	v := []rune(n.Value)
