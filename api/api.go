@@ -15,6 +15,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -180,7 +182,24 @@ func (r headToo) GET(path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) 
 // skipGzip leaves alone what has no body, streams, and the metrics handler,
 // which negotiates by itself.
 func skipGzip(c echo.Context) bool {
-	return c.Request().Method == http.MethodHead || c.Path() == "/metrics" || c.Path() == eventsPath
+	r := c.Request()
+	return r.Method == http.MethodHead || c.Path() == "/metrics" || c.Path() == eventsPath ||
+		refusesGzip(r.Header.Get(echo.HeaderAcceptEncoding))
+}
+
+// refusesGzip reports whether a client names gzip only to say that it does not
+// take it: `gzip;q=0` (RFC 9110, 12.4.2).
+func refusesGzip(accepted string) bool {
+	for coding := range strings.SplitSeq(accepted, ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		_, q, _ := strings.Cut(weight, "=")
+		zero, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+		return err == nil && zero == 0
+	}
+	return false
 }
 
 // secure sets the headers that keep a browser from doing anything with a reply

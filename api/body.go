@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -23,6 +24,9 @@ const (
 	maxNotification = "8M"
 	// alertmanagerPath is where an Alertmanager calls.
 	alertmanagerPath = "/webhook/alertmanager"
+	// maxDrained and drainTimeout bound what is read of a body that is too large.
+	maxDrained   = 8 << 20
+	drainTimeout = 2 * time.Second
 	// maxReason caps the words of an operator, in characters.
 	maxReason = 500
 )
@@ -33,12 +37,29 @@ func limitBody() echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		usual, large := usual(next), large(next)
 		return func(c echo.Context) error {
+			limited := usual
 			if c.Path() == alertmanagerPath {
-				return large(c)
+				limited = large
 			}
-			return usual(c)
+			sent := c.Request().Body
+			err := limited(c)
+			// Who expects a 100 waits for the answer before sending anything.
+			waits := c.Request().Header.Get("Expect") != ""
+			if errors.Is(err, echo.ErrStatusRequestEntityTooLarge) && !waits {
+				drain(c.Response(), sent)
+			}
+			return err
 		}
 	}
+}
+
+// drain reads on for a moment: a client that is still sending when the connection
+// is closed would see a broken pipe instead of the answer.
+func drain(w http.ResponseWriter, body io.Reader) {
+	// A connection without deadlines is one in a test; what cannot be read any
+	// more needs no reading.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout))
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxDrained))
 }
 
 // decodeBody reads exactly one JSON object and refuses fields that it does not
@@ -66,6 +87,9 @@ func decodeBody(c echo.Context, into any, optional bool) error {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return refuse(http.StatusBadRequest, "invalid body: there is something behind the JSON object")
 	}
+	if err := checkFields(raw, reflect.TypeOf(into)); err != nil {
+		return refuse(http.StatusBadRequest, "invalid body: "+err.Error())
+	}
 	return nil
 }
 
@@ -86,6 +110,9 @@ func jsonError(err error) string {
 			name = plain
 		}
 		return fmt.Sprintf("unknown field %q", shown(name))
+	}
+	if t, ok := errors.AsType[*time.ParseError](err); ok {
+		return fmt.Sprintf("%s is not an RFC 3339 time, such as 2026-01-31T15:04:05Z", shown(t.Value))
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "the JSON object ends too early"

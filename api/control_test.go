@@ -103,6 +103,10 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"pause", `[]`, 400, "array where an object is expected"},
 		{"pause", `{"reason":"x"} {}`, 400, "behind the JSON object"},
 		{"pause", `{"reason":"x","scop":"prod"}`, 400, `unknown field "scop"`},
+		{"pause", `{"Reason":"x"}`, 400, `unknown field "Reason"`},
+		{"pause", `{"reason":"x","SCOPE":"prod"}`, 400, `unknown field "SCOPE"`},
+		{"pause", `{"scope":"acting","reason":"x","scope":"prod"}`, 400, `"scope" is given twice`},
+		{"resume", `{"reason":"x","reason":"y"}`, 400, `"reason" is given twice`},
 		{"pause", `{"reason":7}`, 400, `"reason" is number where a text is expected`},
 		{"pause", `{"reason":"x","scope":""}`, 400, "leave it out to mean the whole service"},
 		{"resume", `{"scope":null}`, 400, "leave it out to mean the whole service"},
@@ -113,7 +117,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"pause", `{"reason":"` + strings.Repeat("ä", 501) + `"}`, 400, "more than 500 characters"},
 		{"pause", `{"reason":"x","until":"2026-03-14T09:00:00Z"}`, 400, "not in the future"},
 		{"pause", `{"reason":"x","until":null}`, 400, "not in the future"},
-		{"pause", `{"reason":"x","until":"tomorrow"}`, 400, "tomorrow"},
+		{"pause", `{"reason":"x","until":"tomorrow"}`, 400, "tomorrow is not an RFC 3339 time"},
 		{"pause", `{"reason":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "larger than 1 MB"},
 	} {
 		rec := send(t, h, "POST", "/autoscaler/"+tt.path, tt.body, "Content-Type", map[bool]string{true: "text/plain", false: "application/json"}[tt.status == 415])
@@ -239,6 +243,8 @@ func TestConfigIsCheckedAsAWhole(t *testing.T) {
 		{`{"scope":"prod","maxWorkers":"8"}`, 400, []string{"string where a whole number is expected"}},
 		{`{"scope":"prod","maxWorkers":8.5}`, 400, []string{"number 8.5 where a whole number is expected"}},
 		{`{"scope":"prod","floorDelay":"5m"}`, 400, []string{`unknown field "floorDelay"`}},
+		{`{"scope":"prod","MinWorkers":2}`, 400, []string{`unknown field "MinWorkers"`}},
+		{`{"scope":"prod","minWorkers":2,"minWorkers":3}`, 400, []string{`"minWorkers" is given twice`}},
 		{`{"scope":"prod"},{"scope":"prod"}`, 400, []string{"named twice"}},
 		{`{"minWorkers":1}`, 400, []string{"has 0 bytes"}},
 		{`{"scope":"nope"}`, 404, []string{"there is no scope"}},

@@ -63,6 +63,8 @@ func TestBadParameters(t *testing.T) {
 		{"cursor word", history + "?cursor=next", []string{"cursor"}, "nextCursor"},
 		{"cursor padded", history + "?cursor=007", []string{"cursor"}, "nextCursor"},
 		{"cursor overflow", history + "?cursor=9223372036854775808", []string{"cursor"}, "nextCursor"},
+		{"scope missing", "/autoscaler/explain", []string{"scope"}, `"scope": is missing`},
+		{"id zero", "/autoscaler/explain?scope=prod&id=0", []string{"id"}, "not the id of an entry of the history"},
 		{"scope empty", "/autoscaler/status?scope=", []string{"scope"}, "is empty"},
 		{"scope endless", "/autoscaler/status?scope=" + strings.Repeat("a", 1025), []string{"scope"}, "has 1025 bytes, expected at most 1024"},
 		{"limit where there is none", "/autoscaler/metrics?limit=1", []string{"limit"}, "expected one of scope"},

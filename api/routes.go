@@ -38,6 +38,8 @@ type Route struct {
 	// query checks the parameters that the operation takes; nil takes any, for
 	// the paths that scrapers and load balancers ask with theirs.
 	query map[string]check
+	// required is the one parameter that must be there; empty for none.
+	required string
 }
 
 // check says what is wrong with a parameter's value.
@@ -73,8 +75,8 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/autoscaler/pause", Changing: true, query: map[string]check{}},
 		{Method: http.MethodPost, Path: "/autoscaler/resume", Changing: true, query: map[string]check{}},
 		{Method: http.MethodGet, Path: "/autoscaler/explain", query: map[string]check{
-			"scope": checkKey, "id": checkCursor, "at": checkTime,
-		}},
+			"scope": checkKey, "id": checkID, "at": checkTime,
+		}, required: "scope"},
 		{Method: http.MethodGet, Path: eventsPath, query: scope},
 		{Method: http.MethodPost, Path: alertmanagerPath, Changing: true},
 	}
@@ -83,10 +85,10 @@ func Routes() []Route {
 // checkQuery refuses unknown, repeated and malformed query parameters, all of
 // them at once, before the generated code binds them.
 func checkQuery(routes []Route) echo.MiddlewareFunc {
-	byRoute := make(map[[2]string]map[string]check, len(routes))
+	byRoute := make(map[[2]string]Route, len(routes))
 	for _, r := range routes {
 		if r.query != nil {
-			byRoute[[2]string{r.Method, r.Path}] = r.query
+			byRoute[[2]string{r.Method, r.Path}] = r
 		}
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -95,7 +97,7 @@ func checkQuery(routes []Route) echo.MiddlewareFunc {
 			if method == http.MethodHead {
 				method = http.MethodGet
 			}
-			checks, ok := byRoute[[2]string{method, c.Path()}]
+			route, ok := byRoute[[2]string{method, c.Path()}]
 			if !ok {
 				return next(c)
 			}
@@ -103,7 +105,7 @@ func checkQuery(routes []Route) echo.MiddlewareFunc {
 			if c.Path() == "/" {
 				raw = filledFields(raw)
 			}
-			if err := validate(raw, checks); err != nil {
+			if err := validate(raw, &route); err != nil {
 				return err
 			}
 			return next(c)
@@ -111,16 +113,19 @@ func checkQuery(routes []Route) echo.MiddlewareFunc {
 	}
 }
 
-func validate(raw string, checks map[string]check) error {
+func validate(raw string, route *Route) error {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the query cannot be read: "+shown(err.Error()))
 	}
 	var invalid []InvalidParameter
 	for name, values := range query {
-		if err := checkParameter(name, values, checks); err != nil {
+		if err := checkParameter(name, values, route.query); err != nil {
 			invalid = append(invalid, InvalidParameter{Parameter: shown(name), Detail: err.Error()})
 		}
+	}
+	if route.required != "" && !query.Has(route.required) {
+		invalid = append(invalid, InvalidParameter{Parameter: route.required, Detail: "is missing"})
 	}
 	if len(invalid) == 0 {
 		return nil
@@ -180,10 +185,23 @@ func checkAction(v string) error {
 }
 
 func checkCursor(v string) error {
-	if id, err := strconv.ParseInt(v, 10, 64); err != nil || id < 1 || strconv.FormatInt(id, 10) != v {
+	if !isID(v) {
 		return fmt.Errorf("%q is not the nextCursor of a page", shown(v))
 	}
 	return nil
+}
+
+func checkID(v string) error {
+	if !isID(v) {
+		return fmt.Errorf("%q is not the id of an entry of the history", shown(v))
+	}
+	return nil
+}
+
+// isID reports whether this is how an ID of the store is written.
+func isID(v string) bool {
+	id, err := strconv.ParseInt(v, 10, 64)
+	return err == nil && id > 0 && strconv.FormatInt(id, 10) == v
 }
 
 // between accepts whole numbers in a closed interval.
