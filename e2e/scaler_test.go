@@ -4,10 +4,12 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +107,21 @@ func (s *scaler) waitForRow(t *testing.T, limit time.Duration, row scaling.RowID
 	return s.waitFor(t, limit, want, func(d decision) bool {
 		return d.Row == row && d.Action == action && d.Current == fmt.Sprint(current) && d.Target == fmt.Sprint(target)
 	})
+}
+
+// waitForPage waits until a page has what a regular expression asks for, and
+// returns it.
+func waitForPage(t *testing.T, url, pattern string) string {
+	t.Helper()
+	want, page := regexp.MustCompile(pattern), ""
+	harness.Wait(t, patience, url+" has "+pattern, func(ctx context.Context) error {
+		var err error
+		if page, err = harness.Get(ctx, url); err == nil && !want.MatchString(page) {
+			err = errors.New("it has not")
+		}
+		return err
+	})
+	return page
 }
 
 // checkMetricsPage has the real promtool judge a page of metrics.
