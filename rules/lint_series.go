@@ -58,6 +58,7 @@ func aggregateHint(scopeBy []string) string {
 // rangeUse is a function over a range of a selector.
 type rangeUse struct {
 	function string
+	// matrix is nil where the range is a subquery.
 	matrix   *parser.MatrixSelector
 	selector *parser.VectorSelector
 }
@@ -71,9 +72,14 @@ func rangeUses(e parser.Expr) []rangeUse {
 			return nil
 		}
 		for _, a := range c.Args {
-			if m, ok := unwrap(a).(*parser.MatrixSelector); ok {
-				if v, ok := m.VectorSelector.(*parser.VectorSelector); ok {
-					out = append(out, rangeUse{c.Func.Name, m, v})
+			switch r := unwrap(a).(type) {
+			case *parser.MatrixSelector:
+				if v, ok := r.VectorSelector.(*parser.VectorSelector); ok {
+					out = append(out, rangeUse{c.Func.Name, r, v})
+				}
+			case *parser.SubqueryExpr:
+				if v, ok := unwrap(r.Expr).(*parser.VectorSelector); ok {
+					out = append(out, rangeUse{c.Func.Name, nil, v})
 				}
 			}
 		}
@@ -104,7 +110,7 @@ func lintGaugeRate(rs *RuleSet, report reporter) {
 			if s.name == "job_count" || s.name == exporterPrefix+"jobs" {
 				hint = "its finished and failed jobs expire with Zeta's history, so it falls; for rejections use seatunnel_zeta_resource_rejections_total"
 			}
-			report(in.expr.within(u.matrix), fmt.Sprintf("%s: %s over %s, which is a gauge: each time it falls counts as a restart from 0", in.name, u.function, s.name), hint)
+			report(in.expr.within(u.selector), fmt.Sprintf("%s: %s over %s, which is a gauge: each time it falls counts as a restart from 0", in.name, u.function, s.name), hint)
 		}
 	}
 }
@@ -115,7 +121,7 @@ func lintGaugeRate(rs *RuleSet, report reporter) {
 func lintShortRange(rs *RuleSet, report reporter) {
 	for _, in := range rs.inputs() {
 		for _, u := range rangeUses(in.expr.Node) {
-			if u.matrix.RangeExpr != nil || u.matrix.Range >= 2*rs.Interval || !slices.Contains(twoSampleFunctions(), u.function) {
+			if u.matrix == nil || u.matrix.RangeExpr != nil || u.matrix.Range >= 2*rs.Interval || !slices.Contains(twoSampleFunctions(), u.function) {
 				continue
 			}
 			report(in.expr.within(u.matrix), fmt.Sprintf(

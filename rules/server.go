@@ -202,7 +202,7 @@ func bareSelector(v *parser.VectorSelector) string {
 // whether they are longer than two scrape intervals.
 func (c *serverCheck) ranges(ctx context.Context, in input) {
 	for _, u := range rangeUses(in.expr.Node) {
-		if u.matrix.RangeExpr != nil || !slices.Contains(twoSampleFunctions(), u.function) {
+		if u.matrix == nil || u.matrix.RangeExpr != nil || !slices.Contains(twoSampleFunctions(), u.function) {
 			continue
 		}
 		question := fmt.Sprintf("max(count_over_time(%s[%s])) < 2", bareSelector(u.selector), model.Duration(u.matrix.Range))
