@@ -237,3 +237,15 @@ func TestListsAreBounded(t *testing.T) {
 	_, err = DecodeMembers(strings.NewReader("[" + strings.TrimSuffix(members.String(), ",") + "]"))
 	require.ErrorContains(t, err, "more than 10000 members")
 }
+
+func TestHostileListsAreRefusedUnread(t *testing.T) {
+	for name, body := range map[string]string{
+		"a list of more than":  "[" + strings.Repeat("1,", maxElements) + "1]",
+		"lists of more than":   strings.Repeat("["+strings.Repeat("1,", maxElements-1)+"1]", 11),
+		"nested deeper than":   strings.Repeat("[", 1<<20),
+		"nested deeper than 1": strings.Repeat(`{"a":`, 1<<20),
+	} {
+		require.ErrorContains(t, checkLists([]byte(body)), name)
+	}
+	require.NoError(t, checkLists([]byte(`{"a":"`+strings.Repeat("[,", 1<<20)+`"}`)), "brackets in a string are none")
+}

@@ -11,10 +11,13 @@ import (
 
 // Bounds of what one reply may list. More members are no Zeta cluster and would
 // flood Prometheus with series; more elements of any kind would need a thousand
-// times the memory of a body like "[{},{},…".
+// times the memory of a body like "[{},{},…", and of many lists like "[1,1,…"
+// together minutes of work.
 const (
-	maxMembers  = 10_000
-	maxElements = 100_000
+	maxMembers     = 10_000
+	maxElements    = 100_000
+	maxAllElements = 1_000_000
+	maxDepth       = 1000
 )
 
 // eachElement calls read for each element of a list, which it must be.
@@ -267,12 +270,15 @@ func decodeWhole(r io.Reader, into any) error {
 	return nil
 }
 
-// checkLists refuses a body with a list of more than maxElements, before it is
-// unpacked. It needs no valid JSON: what is not is found out later.
+// checkLists refuses a body with a list of more than maxElements, or lists of
+// more than maxAllElements together, before it is unpacked. It needs no valid JSON: what is not is found out later.
 func checkLists(body []byte) error {
 	var open []int // elements so far of each list around, -1 for an object
-	inString := false
+	all, inString := 0, false
 	for i := 0; i < len(body); i++ {
+		if len(open) > maxDepth {
+			return fmt.Errorf("nested deeper than %d", maxDepth)
+		}
 		switch c := body[i]; {
 		case inString && c == '\\':
 			i++
@@ -288,6 +294,9 @@ func checkLists(body []byte) error {
 		case c == ',' && len(open) > 0 && open[len(open)-1] >= 0:
 			if open[len(open)-1]++; open[len(open)-1] >= maxElements {
 				return fmt.Errorf("a list of more than %d", maxElements)
+			}
+			if all++; all >= maxAllElements {
+				return fmt.Errorf("lists of more than %d together", maxAllElements)
 			}
 		}
 	}
