@@ -101,6 +101,40 @@ func (s *syncBuffer) lines() []string {
 	return strings.Split(text, "\n")
 }
 
+// Instants that are answered while ranges are not, as at a restore that fails
+// at every tick: one state, and not a change of it with every query.
+func TestRangesThatFailBesideInstantsAreLoggedOnce(t *testing.T) {
+	p := newPair(t, 5*time.Second, "1")
+	broken := atomic.Bool{}
+	broken.Store(true)
+	p.levers[0].set(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasSuffix(r.URL.Path, "/query_range"):
+			canned(200, "application/json", vectorOf("1"))(w, r)
+		case broken.Load():
+			canned(500, "text/plain", "boom")(w, r)
+		default:
+			canned(200, "application/json", `{"status":"success","data":{"resultType":"matrix","result":[]}}`)(w, r)
+		}
+	})
+	window := source.Window{Start: at(0), End: at(60), Step: 30 * time.Second}
+	for range 5 {
+		require.InDelta(t, 1, p.ask(t, "up"), 0)
+		_, err := p.Range(t.Context(), "up", window)
+		require.ErrorIs(t, err, source.ErrNoAnswer)
+	}
+	lines := p.logs.lines()
+	require.Len(t, lines, 1, "%v", lines)
+	require.Contains(t, lines[0], `msg="prometheus gives no answer"`)
+
+	broken.Store(false)
+	_, err := p.Range(t.Context(), "up", window)
+	require.NoError(t, err)
+	lines = p.logs.lines()
+	require.Len(t, lines, 1, "%v", lines)
+	require.Contains(t, lines[0], `msg="prometheus answers again"`)
+}
+
 func TestReplicaIsKeptUntilItFails(t *testing.T) {
 	p := newPair(t, 5*time.Second, "1", "2")
 	for range 5 {

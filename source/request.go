@@ -20,7 +20,9 @@ func (r *Remote) query(ctx context.Context, path string, params url.Values) (env
 		params.Set("lookback_delta", seconds(r.opts.LookbackDelta.Milliseconds()))
 	}
 	var reply envelope
-	err := r.replicas.ask(ctx, params.Get("query"), func(ctx context.Context, rep *replica) (err error) {
+	// An instant and a range of one expression are two questions: one may be
+	// answered while the other is not.
+	err := r.replicas.ask(ctx, path+" "+params.Get("query"), func(ctx context.Context, rep *replica) (err error) {
 		reply, err = r.request(ctx, rep, path, params)
 		if err != nil && !answered(err) {
 			err = fmt.Errorf("%s: %w", rep.name, err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -231,6 +232,43 @@ func TestServeReloads(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	eventually(t, "the good one", func() bool { return version() == "1.2.0" })
 	require.Equal(t, "1", successful())
+	p.stop()
+}
+
+// A reload of other things leaves the source alone: the replica that is pinned
+// stays so, and what was counted about queries is not forgotten.
+func TestReloadKeepsThePinnedReplica(t *testing.T) {
+	t.Parallel()
+	up := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		kind := map[bool]string{true: "matrix", false: "vector"}[strings.HasSuffix(r.URL.Path, "_range")]
+		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":%q,"result":[]}}`, kind)
+	})
+	var mended atomic.Bool
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !mended.Load() {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
+		up(w, r)
+	}))
+	t.Cleanup(first.Close)
+	second := httptest.NewServer(up)
+	t.Cleanup(second.Close)
+	dir := nowhereDir(t)
+	file := filepath.Join(dir, "zeta-scaler.yml")
+	write(t, dir, "zeta-scaler.yml", strings.Replace(nowhere, `["http://127.0.0.1:1"]`, `["`+first.URL+`", "`+second.URL+`"]`, 1))
+	p := start(t, dir, "serve", "--config.file", file)
+	pinned := fmt.Sprintf("zeta_scaler_prometheus_replica{url=%q}", second.URL)
+	eventually(t, "failover", func() bool { return p.metric(pinned) == "1" })
+	mended.Store(true)
+	write(t, dir, "quick.yaml", quickRules("1.1.0"))
+	evaluated := p.evaluations()
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	eventually(t, "the reload", func() bool { return strings.Contains(p.get("/metrics"), `version="1.1.0"`) })
+	eventually(t, "two ticks after it", func() bool { return p.evaluations() >= evaluated+2 })
+	require.Equal(t, "1", p.metric(pinned))
+	require.Equal(t, "1", p.metric("zeta_scaler_prometheus_failovers_total"))
 	p.stop()
 }
 

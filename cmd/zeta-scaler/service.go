@@ -243,7 +243,9 @@ func (s *service) swap(ctx context.Context) error {
 	}
 	old := s.samples.current.Load()
 	next := old
-	if cfg.Prometheus != nil {
+	// A source that has not changed goes on, with its pinned replica: one that is
+	// new begins at the first, and values of two would alternate.
+	if cfg.Prometheus != nil && !reflect.DeepEqual(s.cfg.Prometheus, cfg.Prometheus) {
 		if next, err = newRemote(cfg, s.logger); err != nil {
 			return err
 		}
