@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,25 @@ func TestCheckServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatAVersionOfZetaCannotTellIsSaid(t *testing.T) {
+	for series, want := range map[string]string{
+		"seatunnel_zeta_pending_jobs":                "2.3.9 to 2.3.12",
+		"seatunnel_zeta_pending_job_oldest_seconds":  "2.3.9 to 2.3.12",
+		"seatunnel_zeta_pending_head_required_slots": "only while a job waits",
+		"seatunnel_zeta_workers":                     "is the exporter scraped",
+	} {
+		f := &fakeServer{answers: []fakeAnswer{{contains: "count(" + series}}}
+		ds := CheckServer(t.Context(), pack(t, "zeta-fixed-slot"), f, f.options())
+		i := slices.IndexFunc(ds, func(d Diagnostic) bool {
+			return d.Check == CheckServerSeries && strings.Contains(d.Message, series)
+		})
+		require.NotEqual(t, -1, i, Render(ds))
+		require.Contains(t, ds[i].Hint, want, series)
+	}
+	require.Contains(t, whyNoSeries("seatunnel_zeta_resource_rejections_total"), "2.3.13")
+	require.Empty(t, whyNoSeries("my_workers"))
 }
 
 func TestCheckServerAsksAsTheEvaluatorDoes(t *testing.T) {
