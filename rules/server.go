@@ -194,6 +194,10 @@ func whyNoSeries(name string) string {
 	switch {
 	case name == "seatunnel_zeta_pending_head_required_slots", name == "seatunnel_zeta_pending_head_info":
 		return "it is there only while a job waits"
+	case name == "seatunnel_zeta_info":
+		return "a cluster has one version, strategy and slot mode: those that are not its own match nothing"
+	case name == "seatunnel_zeta_worker_cpu_cores", name == "seatunnel_zeta_worker_heap_bytes":
+		return "only Zeta 3.0 and later tell it"
 	case strings.HasPrefix(name, "seatunnel_zeta_pending_"):
 		return "is the exporter scraped? Zeta 2.3.9 to 2.3.12 do not tell what waits: jobs can wait unseen there, and the scope never shrinks"
 	case name == "seatunnel_zeta_resource_rejections_total":

@@ -169,6 +169,8 @@ func TestWhatAVersionOfZetaCannotTellIsSaid(t *testing.T) {
 		require.Contains(t, ds[i].Hint, want, series)
 	}
 	require.Contains(t, whyNoSeries("seatunnel_zeta_resource_rejections_total"), "2.3.13")
+	require.Contains(t, whyNoSeries("seatunnel_zeta_info"), "one version")
+	require.Contains(t, whyNoSeries("seatunnel_zeta_worker_heap_bytes"), "3.0")
 	require.Empty(t, whyNoSeries("my_workers"))
 }
 
