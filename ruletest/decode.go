@@ -1,7 +1,6 @@
 package ruletest
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -26,19 +25,26 @@ const (
 // problems are returned at once. Path is used in problems and to find the rule
 // files.
 func Parse(path string, content []byte) (*File, []rules.Diagnostic) {
-	d := newDecoder(path, content)
-	if len(content) > maxFileBytes {
-		d.failf(&yaml.Node{}, "%d bytes, at most %d are read", len(content), maxFileBytes)
-		return nil, d.problems
-	}
-	f := &File{Path: path, source: d}
-	if root := d.root(bytes.NewReader(content)); root != nil && len(d.problems) == 0 {
-		d.decodeFile(root, f)
-	}
-	if len(d.problems) > 0 {
-		return nil, d.problems
+	f, problems := parse(path, content)
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	return f, nil
+}
+
+// parse is Parse, but keeps what could be decoded, so that the rule sets of a
+// bad file can be judged, too.
+func parse(path string, content []byte) (*File, []rules.Diagnostic) {
+	d := newDecoder(path, content)
+	f := &File{Path: path, source: d}
+	if len(content) > maxFileBytes {
+		d.failf(&yaml.Node{}, "more than %d bytes, which is the most that is read", maxFileBytes)
+		return f, d.problems
+	}
+	if root := d.root(content); root != nil && len(d.problems) == 0 {
+		d.decodeFile(root, f)
+	}
+	return f, d.problems
 }
 
 func (d *decoder) decodeFile(n *yaml.Node, f *File) {

@@ -115,7 +115,7 @@ func TestParseRefusesHugeFiles(t *testing.T) {
 	f, problems := Parse("x", make([]byte, maxFileBytes+1))
 	require.Nil(t, f)
 	require.Len(t, problems, 1)
-	require.Contains(t, problems[0].String(), "at most")
+	require.Contains(t, problems[0].String(), "more than 16777216 bytes")
 
 	series := strings.Repeat("      - {series: a, values: '0x900000'}\n", 9)
 	f, problems = Parse("x", []byte("packs: [a]\ntests:\n  - input_series:\n"+series+"    decision_test: [{eval_time: 0, row: idle}]\n"))

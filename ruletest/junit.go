@@ -26,14 +26,17 @@ type (
 		Cases    []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
-		Name      string        `xml:"name,attr"`
-		ClassName string        `xml:"classname,attr"`
-		Time      string        `xml:"time,attr"`
-		Failures  []junitDetail `xml:"failure"`
-		Errors    []junitDetail `xml:"error"`
+		Name      string `xml:"name,attr"`
+		ClassName string `xml:"classname,attr"`
+		Time      string `xml:"time,attr"`
+		// Many readers take one failure or error of a case, and the schemas allow
+		// no more.
+		Failure *junitDetail `xml:"failure"`
+		Error   *junitDetail `xml:"error"`
 	}
 	junitDetail struct {
 		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
 		Text    string `xml:",chardata"`
 	}
 )
@@ -68,7 +71,7 @@ func (f *FileResult) junit() junitSuite {
 		s.Tests, s.Errors = 1, 1
 		s.Cases = []junitCase{{
 			Name: "load", ClassName: f.File, Time: junitTime(0),
-			Errors: []junitDetail{{Message: f.Problems[0], Text: strings.Join(f.Problems, "\n")}},
+			Error: detail("problem", f.Problems),
 		}}
 	}
 	var took time.Duration
@@ -76,15 +79,27 @@ func (f *FileResult) junit() junitSuite {
 		t := &f.Tests[i]
 		took += t.Took
 		c := junitCase{Name: t.Name + " [" + t.RuleSet.Name + "]", ClassName: f.File, Time: junitTime(t.Took)}
-		for j := range t.Failures {
-			text := t.Failures[j].String()
-			first, _, _ := strings.Cut(text, "\n")
-			c.Failures = append(c.Failures, junitDetail{Message: first, Text: text})
+		if len(t.Failures) > 0 {
+			texts := make([]string, len(t.Failures))
+			for j := range t.Failures {
+				texts[j] = t.Failures[j].String()
+			}
+			c.Failure = detail("expectation", texts)
 		}
 		s.Cases = append(s.Cases, c)
 	}
 	s.Time = junitTime(took)
 	return s
+}
+
+// detail is one element for all that is wrong with a case; its message is the
+// first line.
+func detail(kind string, texts []string) *junitDetail {
+	first, _, _ := strings.Cut(texts[0], "\n")
+	if more := len(texts) - 1; more > 0 {
+		first += fmt.Sprintf(" (and %d more)", more)
+	}
+	return &junitDetail{Message: first, Type: kind, Text: strings.Join(texts, "\n")}
 }
 
 func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

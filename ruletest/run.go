@@ -49,11 +49,9 @@ func runFile(ctx context.Context, path string, run *regexp.Regexp) (FileResult, 
 // rule_files; run picks tests by name, nil runs all.
 func RunContent(ctx context.Context, path string, content []byte, run *regexp.Regexp) (FileResult, error) {
 	result := FileResult{File: path, Tests: []TestResult{}}
-	f, problems := Parse(path, content)
-	var sets []*rules.RuleSet
-	if f != nil {
-		sets, problems = f.ruleSets()
-	}
+	f, problems := parse(path, content)
+	sets, more := f.ruleSets()
+	problems = append(problems, more...)
 	if len(problems) > 0 {
 		for _, p := range problems {
 			result.Problems = append(result.Problems, strings.TrimSuffix(p.Render(), "\n"))

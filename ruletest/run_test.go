@@ -73,6 +73,16 @@ func TestRunShowsTheErrorsOfARuleSet(t *testing.T) {
 	require.Greater(t, strings.Count(got, "testdata/sets/broken.yaml:"), 2, got)
 }
 
+// What is wrong with a test file and with its rule sets is said at once.
+func TestRunShowsTheErrorsOfFileAndRuleSets(t *testing.T) {
+	content := []byte("rule_files: [none.yaml]\ntests:\n  - decision_test: [{eval_time: 1m, row: idel}]\n")
+	f, err := RunContent(t.Context(), "testdata/x.yaml", content, nil)
+	require.NoError(t, err)
+	require.Len(t, f.Problems, 2)
+	require.Contains(t, f.Problems[0], `row is "idel"`)
+	require.Contains(t, f.Problems[1], "none.yaml")
+}
+
 func TestRunContentNeedsNoFile(t *testing.T) {
 	content, err := os.ReadFile("testdata/pass.test.yaml")
 	require.NoError(t, err)
@@ -91,8 +101,15 @@ func TestJUnit(t *testing.T) {
 	require.Equal(t, []int{9, 4, 1}, []int{suites.Tests, suites.Failures, suites.Errors})
 	require.Len(t, suites.Suites, 3)
 	require.Equal(t, "a job waits for six minutes [basic]", suites.Suites[0].Cases[0].Name)
-	require.Contains(t, suites.Suites[1].Cases[0].Failures[0].Text, "expected: NO_ACTION")
-	require.Contains(t, suites.Suites[2].Cases[0].Errors[0].Message, "not YAML")
+	require.Contains(t, suites.Suites[1].Cases[0].Failure.Text, "expected: NO_ACTION")
+	require.Contains(t, suites.Suites[2].Cases[0].Error.Message, "not YAML")
+	// Several expectations of one test are one failure that names them all.
+	r = Report{Files: []FileResult{{File: "f", Tests: []TestResult{{Name: "t", Failures: []Failure{{Line: 3, Message: "a"}, {Line: 9, Message: "b"}}}}}}}
+	b.Reset()
+	require.NoError(t, r.WriteJUnit(&b))
+	require.Equal(t, 1, strings.Count(b.String(), "<failure "), b.String())
+	require.Contains(t, b.String(), "(and 1 more)")
+	require.Contains(t, b.String(), "line 9")
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {

@@ -1,10 +1,7 @@
 package ruletest
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,41 +59,24 @@ func (d *decoder) snippet(pos rules.Position) string {
 	return "    " + string(line) + "\n    " + strings.Repeat(" ", pos.Column-1) + "^"
 }
 
-// yamlLine finds the place in an error of the YAML parser.
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
 // root parses the text and returns its only document, nil after a problem.
-func (d *decoder) root(r io.Reader) *yaml.Node {
-	var doc, second yaml.Node
-	dec := yaml.NewDecoder(r)
-	err := dec.Decode(&doc)
-	if err == nil {
-		if err = dec.Decode(&second); err == nil {
-			d.failf(&second, "a second document, expected one per file")
-			return nil
-		}
-	} else if errors.Is(err, io.EOF) {
+func (d *decoder) root(content []byte) *yaml.Node {
+	docs, err := rules.Documents(content)
+	switch {
+	case err != nil:
+		e := rules.LocateSyntaxError(content, err)
+		d.failf(&yaml.Node{Line: e.Line, Column: e.Column}, "not YAML: %s", e.Message)
+		d.problems[len(d.problems)-1].Hint = e.Hint
+		return nil
+	case len(docs) == 0 || len(docs[0].Content) == 0:
 		d.failf(&yaml.Node{Line: 1, Column: 1}, "the file is empty, expected rule_files or packs, and tests")
 		return nil
-	}
-	if !errors.Is(err, io.EOF) {
-		d.syntax(err)
+	case len(docs) > 1:
+		d.failf(docs[1], "a second document, expected one per file")
 		return nil
 	}
-	d.refuseAliases(&doc)
-	return doc.Content[0]
-}
-
-func (d *decoder) syntax(err error) {
-	n := &yaml.Node{Line: 1, Column: 1}
-	text := err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		text = m[2]
-		if line, err := strconv.Atoi(m[1]); err == nil {
-			n.Line = line
-		}
-	}
-	d.failf(n, "not YAML: %s", text)
+	d.refuseAliases(docs[0])
+	return docs[0].Content[0]
 }
 
 // refuseAliases keeps a small file from standing for a huge one.
