@@ -76,7 +76,7 @@ type Condition struct {
 // Measurement is one input of a decision.
 type Measurement struct {
 	Value  Value  `json:"value"`
-	Unit   string `json:"unit,omitempty"`
+	Unit   string `json:"unit"`
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -98,7 +98,7 @@ type Recommendation struct {
 	Action     Action `json:"action"`
 	Row        RowID  `json:"row"`
 	// Strength is "strong" when saturation and capacity agree, else empty.
-	Strength string `json:"strength,omitempty"`
+	Strength string `json:"strength"`
 	Reason   string `json:"reason"`
 	// CurrentWorkers and RecommendedWorkers are nil when unknown.
 	CurrentWorkers     *int        `json:"currentWorkers"`

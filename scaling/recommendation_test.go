@@ -41,6 +41,20 @@ func TestUnknownCountsAreNull(t *testing.T) {
 	}
 }
 
+// Readers need not know which fields a row fills: all of them are always there.
+func TestEmptyFieldsAreThere(t *testing.T) {
+	for _, v := range []struct {
+		value any
+		count int
+	}{{Recommendation{}, 21}, {Measurement{}, 2}} {
+		b, err := json.Marshal(v.value)
+		require.NoError(t, err)
+		var fields map[string]any
+		require.NoError(t, json.Unmarshal(b, &fields))
+		require.Len(t, fields, v.count, "%s", b)
+	}
+}
+
 func TestConditionFields(t *testing.T) {
 	v, f := Known(0.9), 0.8
 	b, err := json.Marshal(Condition{

@@ -55,7 +55,7 @@ func TestRulesListJSON(t *testing.T) {
 
 // fields are those of a recommendation that are always there.
 var fields = []string{
-	"scope", "recommendationId", "masterEpoch", "generation", "action", "row", "reason", "currentWorkers",
+	"scope", "recommendationId", "masterEpoch", "generation", "action", "row", "strength", "reason", "currentWorkers",
 	"recommendedWorkers", "triggerConditions", "blockingConditions", "metricsSnapshot", "metricsValid",
 	"staleWorkerCount", "recommendationOnly", "ruleSet", "observedAt", "timestamp", "since", "validUntil",
 }
@@ -94,7 +94,6 @@ func decodeRecommendation(t *testing.T, line string) *scaling.Recommendation {
 	for _, f := range fields {
 		require.Contains(t, object, f)
 	}
-	delete(object, "strength") // of one row only
 	require.Len(t, object, len(fields))
 	r := &scaling.Recommendation{}
 	dec := json.NewDecoder(bytes.NewReader([]byte(line)))
