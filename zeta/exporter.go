@@ -65,6 +65,7 @@ type Exporter struct {
 	prober     *prober
 	process    prometheus.Gatherer
 	slots      chan struct{}
+	requests   tasks
 	logger     *slog.Logger
 }
 
@@ -110,8 +111,11 @@ func NewExporter(opts ExporterOptions) (*Exporter, error) {
 // without HTTP: bind a deadline with [Collector.WithContext], their own is long.
 func (e *Exporter) Collectors() []*Collector { return e.collectors }
 
-// Close ends all requests to clusters and waits for them. Stop the server first.
+// Close waits for the scrapes that are being served, then ends all requests to
+// clusters and waits for them: a page must not say that a cluster is down
+// because the exporter goes. Later scrapes get 503.
 func (e *Exporter) Close() {
+	e.requests.close()
 	closeAll(e.collectors)
 	e.prober.close()
 }
@@ -133,6 +137,11 @@ func (e *Exporter) Handler() http.Handler {
 // time out a little later.
 func (e *Exporter) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !e.requests.begin() {
+			http.Error(w, "the exporter is stopping or being reloaded, try again", http.StatusServiceUnavailable)
+			return
+		}
+		defer e.requests.end()
 		select {
 		case e.slots <- struct{}{}:
 			defer func() { <-e.slots }()

@@ -326,3 +326,29 @@ func TestScrapeOfFiftyWorkers(t *testing.T) {
 	require.Contains(t, got, "workers 50")
 	require.Greater(t, len(got), 50*12)
 }
+
+// TestCloseLetsAScrapeEnd is a reload in the midst of a scrape: the page must
+// not say that the cluster is down.
+func TestCloseLetsAScrapeEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		recorded := &replay{dir: "testdata/replies/2.3.13/pending"}
+		e := newTestExporter(t, ExporterOptions{
+			Clusters: []ClusterConfig{{Name: "prod", URLs: []string{"http://m1:8080"}}},
+			Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
+				<-release
+				return recorded.RoundTrip(req)
+			}),
+		})
+		var first *httptest.ResponseRecorder
+		go func() { first = get(t, e, "/metrics") }()
+		synctest.Wait()
+		go e.Close()
+		synctest.Wait()
+		require.Equal(t, http.StatusServiceUnavailable, get(t, e, "/metrics").Code)
+		close(release)
+		synctest.Wait()
+		require.Contains(t, first.Body.String(), `seatunnel_zeta_up{cluster="prod"} 1`)
+		require.Contains(t, first.Body.String(), `seatunnel_zeta_workers{cluster="prod"} 2`)
+	})
+}

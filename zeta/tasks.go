@@ -21,6 +21,19 @@ func (t *tasks) start(f func()) bool {
 	return true
 }
 
+// begin counts the caller as a task that ends with end, and reports whether it
+// may go on.
+func (t *tasks) begin() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.group.Add(1)
+	}
+	return !t.closed
+}
+
+func (t *tasks) end() { t.group.Done() }
+
 // close waits for all and lets no more begin.
 func (t *tasks) close() {
 	t.mu.Lock()

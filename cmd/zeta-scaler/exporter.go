@@ -82,7 +82,8 @@ func runExporter(ctx context.Context, stderr io.Writer, load func() (*config.Con
 	return eg.Wait()
 }
 
-// use swaps to a configuration's clusters. Counters of clusters begin anew.
+// use swaps to a configuration's clusters and waits for the scrapes of the old
+// ones. Counters of clusters begin anew.
 func (e *exporter) use(cfg *config.Config) error {
 	next, err := zeta.NewExporter(zeta.ExporterOptions{
 		Clusters: cfg.ClusterConfigs(), Probe: cfg.ProbeConfig(), Process: e.process, Logger: e.logger,
@@ -111,11 +112,4 @@ func (e *exporter) reload(context.Context) {
 		return
 	}
 	e.logger.Info("configuration reloaded", "clusters", len(cfg.Clusters))
-}
-
-// newRegistry is a registry with what every Go process exports.
-func newRegistry() *prometheus.Registry {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return reg
 }
