@@ -52,6 +52,9 @@ func fieldsOf(t reflect.Type) []field {
 			if foreign && (strings.HasSuffix(name, "_file") || name == "files") {
 				c["file"] = ""
 			}
+			if foreign && name == "token_url" {
+				c["url"] = ""
+			}
 			out = append(out, field{name: name, index: f.Index, typ: f.Type, checks: c})
 		}
 	}

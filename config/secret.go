@@ -21,7 +21,7 @@ const httpConfig = "http_config"
 const masked = "<secret>"
 
 // secretName matches the names of headers and parameters that hold secrets.
-var secretName = regexp.MustCompile(`(?i)auth|cookie|token|secret|pass?w|credential|api[-_]?key|access[-_]?key`)
+var secretName = regexp.MustCompile(`(?i)auth|cookie|token|secret|pass?w|credential|assertion|api[-_]?key|access[-_]?key`)
 
 // hide notes the lines of values that may be secrets by the name of a key
 // around them, so that no error quotes them.
@@ -36,7 +36,7 @@ func (d *decoder) hide(n *yaml.Node, secret bool) {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			key := n.Content[i-1].Value
 			inside = inside || !fileKey.MatchString(key) && secretName.MatchString(key) ||
-				slices.Contains([]string{"headers", "http_headers", "query_params", "key", "proxy_url"}, key)
+				slices.Contains([]string{"headers", "http_headers", "query_params", "endpoint_params", "key", "proxy_url"}, key)
 		}
 		d.hide(c, inside)
 	}
@@ -91,6 +91,11 @@ func (d *decoder) secretEntry(key *yaml.Node, path string) bool {
 	switch {
 	case strings.HasSuffix(path, ".headers"):
 		hint = "write it into a file and name that in http_config.http_headers." + key.Value + ".files, or " + hint
+	case strings.HasSuffix(path, ".endpoint_params"):
+		hint = "client_secret_file takes the client's secret from a file"
+		if !strings.Contains(path, "[") {
+			hint += "; else set " + variable(join(path, key.Value))
+		}
 	case !strings.HasSuffix(path, ".query_params"):
 		return false
 	}
