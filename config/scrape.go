@@ -41,6 +41,20 @@ func (d *decoder) scrapeConfigs(n *yaml.Node, path string) (ScrapeConfigs, bool)
 	return ScrapeConfigs(out), len(d.errs) == before
 }
 
+// shown is the text with what may be a secret masked.
+func (s ScrapeConfigs) shown() string {
+	var n yaml.Node
+	if err := yaml.Unmarshal([]byte(s), &n); err != nil || len(n.Content) == 0 {
+		return ""
+	}
+	mask(&n, false)
+	out, err := jobList(n.Content[0].Content...)
+	if err != nil {
+		return masked
+	}
+	return out
+}
+
 func jobList(jobs ...*yaml.Node) (string, error) {
 	out, err := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Content: jobs})
 	return string(out), err

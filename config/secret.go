@@ -133,12 +133,41 @@ var inlineSecrets = []string{
 
 // refuseSecrets looks for secrets in YAML that others read.
 func (d *decoder) refuseSecrets(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && passwordInURL.MatchString(n.Value) {
+		d.failf(n, CheckSecret, "use basic_auth with password_file", "a URL has a password in it, which the configuration file may not hold")
+	}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && slices.Contains(inlineSecrets, c.Value) {
 			d.failf(c, CheckSecret, "write it into a file and use the key that ends in _file",
 				"%s is a secret, which the configuration file may not hold", c.Value)
 		}
 		d.refuseSecrets(c)
+	}
+}
+
+// passwordInURL matches a URL with a user and a password.
+var passwordInURL = regexp.MustCompile(`://[^/\s@]*:[^/\s@]+@`)
+
+// mask replaces values whose keys say that they are secrets, and the queries of
+// URLs: jobs may have parameters that nothing but the file can hold.
+func mask(n *yaml.Node, secret bool) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+	case secret:
+		n.SetString(masked)
+	case strings.Contains(n.Value, "://"):
+		if base, _, has := strings.Cut(n.Value, "?"); has {
+			n.SetString(base + "?" + masked)
+		}
+	}
+	for i, c := range n.Content {
+		inside := secret
+		if n.Kind == yaml.MappingNode {
+			key := n.Content[i-i%2].Value
+			inside = i%2 == 1 && (secret || c.Kind != yaml.MappingNode && secretName.MatchString(key) &&
+				!fileKey.MatchString(key) && !strings.HasSuffix(key, "_url"))
+		}
+		mask(c, inside)
 	}
 }
 

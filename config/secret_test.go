@@ -61,6 +61,8 @@ func TestSecretsInOddPlacesStayThere(t *testing.T) {
 		"probe: {allowed_targets: ['http://u:hunter2@m:8080']}\n",
 		"embedded: {scrape_configs: [{job_name: a, authorization: {credentials: hunter2}}]}\n",
 		"embedded: {scrape_configs: [{job_name: a, static_configs: [{targets: ['http://u:hunter2@x']}]}]}\n",
+		"embedded: {scrape_configs: [{job_name: a, proxy_url: 'http://u:hunter2@x'}]}\n",
+		"embedded: {scrape_configs: [{job_name: a, http_sd_configs: [{url: 'http://u:hunter2@x'}]}]}\n",
 	} {
 		_, err := loadText(t, text, nil, nil)
 		require.Error(t, err, text)
@@ -105,4 +107,23 @@ func TestSecretsOfTheEnvironmentAreMasked(t *testing.T) {
 	_, err = Load(Options{Env: []string{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__PROXY_URL=foo://u:hunter2@proxy"}})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "hunter2")
+}
+
+// Jobs may have secrets where Prometheus takes them from nowhere but the file.
+func TestSecretsOfJobsAreMasked(t *testing.T) {
+	c, err := loadText(t, `embedded:
+  scrape_configs:
+    - job_name: a
+      params: {token: [hunter2], module: [http]}
+      authorization: {type: Bearer}
+      http_sd_configs: [{url: "http://inventory/targets?key=hunter2"}]
+`, nil, nil)
+	require.NoError(t, err)
+	require.NotContains(t, c.String(), "hunter2")
+	shown := settingOf(t, c, "embedded.scrape_configs").Value
+	require.Equal(t, `- job_name: a
+  params: {token: [<secret>], module: [http]}
+  authorization: {type: Bearer}
+  http_sd_configs: [{url: "http://inventory/targets?<secret>"}]
+`, shown)
 }

@@ -134,6 +134,8 @@ func show(v reflect.Value) any {
 		return masked
 	case promconfig.URL:
 		return redact(x.URL)
+	case ScrapeConfigs:
+		return x.shown()
 	case promconfig.TLSVersion:
 		return x.String()
 	case time.Duration:
