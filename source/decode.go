@@ -151,7 +151,7 @@ func (s *scanner) labels() (labels.Labels, error) {
 	s.builder.Reset()
 	err := s.object(func(key []byte) error {
 		value, err := s.str()
-		if err == nil && !(utf8.Valid(key) && utf8.Valid(value)) {
+		if err == nil && (!utf8.Valid(key) || !utf8.Valid(value)) {
 			err = fmt.Errorf("label %q has bytes that are not UTF-8", key)
 		}
 		if err == nil && len(value) > 0 { // an empty label is no label
