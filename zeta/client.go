@@ -175,7 +175,7 @@ func (c *Client) Overview(ctx context.Context) (Overview, error) {
 	for i := range c.nodes {
 		at := (first + i) % len(c.nodes)
 		n := c.nodes[at]
-		r, err := c.overview.ask(ctx, c.life, &c.running, n, c.limits, c.overviewOf)
+		r, err := c.overview.ask(ctx, c.life, &c.running, n, c.overviewLimits(), c.overviewOf)
 		if err == nil {
 			c.mu.Lock()
 			c.pinned, c.version = at, r.value.Version()
@@ -192,6 +192,12 @@ func (c *Client) Overview(ctx context.Context) (Overview, error) {
 		}
 	}
 	return Overview{}, errors.Join(problems...)
+}
+
+// overviewLimits let a lost reply of /overview go early: without it nothing is
+// known of the cluster.
+func (c *Client) overviewLimits() flightLimits {
+	return flightLimits{wait: c.limits.wait, hang: max(overviewHangLimit, 2*c.limits.wait)}
 }
 
 // overviewOf asks one node in the dialect that it spoke last, else in REST v2,

@@ -104,7 +104,7 @@ type ProbeConfig struct {
 func (p ProbeConfig) Validate() error {
 	var problems []error
 	for i, t := range p.AllowedTargets {
-		if _, err := parseTarget(t); err != nil {
+		if _, err := parseAllowed(t); err != nil {
 			problems = append(problems, fmt.Errorf("allowed_targets[%d]: %w", i, err))
 		}
 	}

@@ -274,6 +274,13 @@ func TestValidateTellsEverything(t *testing.T) {
 	require.ErrorContains(t, err, "probe: allowed_targets[0]")
 }
 
+func TestAStarStandsForOnePlace(t *testing.T) {
+	for _, bad := range []string{"http://*", "http://*:8080", "http://*svc:8080", "http://a.*.svc:8080", "http://*.*.svc:8080", "http://m1:8080/*"} {
+		require.ErrorContains(t, ProbeConfig{AllowedTargets: []string{bad}}.Validate(), "a star stands for", bad)
+	}
+	require.NoError(t, ProbeConfig{AllowedTargets: []string{"http://*.svc:8080", "https://*.zeta.example/a"}}.Validate())
+}
+
 // TestCollectAfterClose finds nothing and starts nothing.
 func TestCollectAfterClose(t *testing.T) {
 	c := newTestCollector(t, &replay{dir: "testdata/replies/2.3.13/busy"})

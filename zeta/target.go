@@ -1,6 +1,7 @@
 package zeta
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -12,13 +13,27 @@ type targets []*url.URL
 func newTargets(allowed []string) (targets, error) {
 	var list targets
 	for i, raw := range allowed {
-		u, err := parseTarget(raw)
+		u, err := parseAllowed(raw)
 		if err != nil {
 			return nil, fmt.Errorf("allowed_targets[%d]: %w", i, err)
 		}
 		list = append(list, u)
 	}
 	return list, nil
+}
+
+// parseAllowed reads an entry of allowed_targets. A star elsewhere than where
+// hostMatches knows it would admit nobody, and nobody would be told why.
+func parseAllowed(raw string) (*url.URL, error) {
+	u, err := parseTarget(raw)
+	if err != nil {
+		return nil, err
+	}
+	domain, wild := strings.CutPrefix(u.Hostname(), "*")
+	if strings.Contains(domain, "*") || strings.Contains(u.Path, "*") || (wild && !strings.HasPrefix(domain, ".")) {
+		return nil, errors.New("a star stands for the beginning of a host's name alone, as in http://*.zeta.svc:8080")
+	}
+	return u, nil
 }
 
 // admit reports whether a target, as parseTarget gave it, may be asked.

@@ -158,6 +158,11 @@ const (
 	// hangLimit is longer than the ~190 s that a master waits for a frozen
 	// worker, so that a hanging request ends by its reply.
 	hangLimit = 4 * time.Minute
+	// overviewHangLimit is for /overview, which asks no worker. A master that
+	// has thrown out a frozen worker loses about one reply in two hundred for
+	// ever while it answers the next request at once; and should it hang after
+	// all, these are less than a dozen requests until it is free again.
+	overviewHangLimit = 20 * time.Second
 )
 
 // isReset reports whether the peer closed the connection in our face.
