@@ -31,6 +31,25 @@ func (b Blocker) Names() []string {
 	return out
 }
 
+// blockersOf is blockerConditions turned round: which blockers, and which
+// signals, a stored decision named.
+func (p *Program) blockersOf(conditions []scaling.Condition) (b Blocker, signals uint64) {
+	for i := range conditions {
+		c := &conditions[i]
+		for k := range blockerNames {
+			if c.Signal == "" && c.Name == blockerNames[k] {
+				b |= 1 << k
+			}
+		}
+		for k := range p.signals {
+			if c.Signal == p.signals[k].Name {
+				signals |= p.signals[k].bit
+			}
+		}
+	}
+	return b, signals
+}
+
 // blockerConditions renders the blocking conditions of a decision.
 func (t *track) blockerConditions(state *State, l *scaling.Limits) []scaling.Condition {
 	d := &t.decision
@@ -90,19 +109,21 @@ func (t *track) condition(i int, dir scaling.Direction, state *State, l *scaling
 // window renders one direction of a signal with its progress.
 func (t *track) window(i int, dir scaling.Direction, state *State, l *scaling.Limits) scaling.Window {
 	sig, d := &t.member.signals[i], &t.decision
-	var held, first, need int64
-	var on, sustained bool
+	var held, need int64
+	var sustained, older bool
 	var truth scaling.Truth
 	c := sig.Out
 	if dir == scaling.Out {
 		r := state.out[i]
-		on, first, held, need = r.on, r.first, r.heldFor(state.At), sig.out.need
+		held, need = r.heldFor(state.At), sig.out.need
+		older = r.sinceOrigin(state.Origin, sig.out.gap)
 		sustained = d.OutSustained&sig.bit != 0
 		truth = truthAt(sig.bit, d.OutTrue, d.Known&^d.OutUnknown)
 	} else {
 		c = sig.In
 		q := state.in[i]
-		on, first, held, need = q.on, q.first, q.heldFor(state.At), sig.inNeed
+		held, need = q.heldFor(state.At), sig.inNeed
+		older = q.on && q.first == state.Origin
 		sustained = d.InSustained&sig.bit != 0
 		truth = truthAt(sig.bit, d.InTrue, d.Known)
 	}
@@ -110,7 +131,7 @@ func (t *track) window(i int, dir scaling.Direction, state *State, l *scaling.Li
 		Direction: dir, Comparison: c.Comparison.Symbol(), Threshold: threshold(c, l.Bounds.Max),
 		Truth: truth.String(), Sustained: sustained,
 		HeldSeconds: seconds(held), WindowSeconds: seconds(need),
-		AtLeast: on && first == state.Origin && state.Restored,
+		AtLeast: older && state.Restored,
 	}
 }
 

@@ -107,13 +107,19 @@ func (g *group) queryIndex(q Query) int {
 func (g *group) active() *member { return g.members[0] }
 
 // lookback is the longest of the members', under the scopes' floor delays.
-func (g *group) lookback() time.Duration {
+func (g *group) lookback(at time.Time) time.Duration {
 	var floor, l time.Duration
+	if b := g.active().RuleSet.Bounds; g.discover && b != nil {
+		floor = b.FloorDelay // scopes that the restore is going to find
+	}
 	for _, s := range g.scopes.sorted {
-		floor = max(floor, s.limits.Bounds.FloorDelay)
+		floor = max(floor, g.limitsOf(s, at).Bounds.FloorDelay)
 	}
 	for _, m := range g.members {
 		l = max(l, m.Lookback(floor))
+		if floor > 0 {
+			l = max(l, time.Duration(m.ticks(floor))*time.Millisecond+m.demandLookback())
+		}
 	}
 	return l
 }

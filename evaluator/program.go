@@ -166,24 +166,33 @@ func (p *Program) resolveHolds() {
 // computeLookback is L of spec 1.2: what a restore has to read so that every
 // window ends up as if it had never been interrupted.
 func (p *Program) computeLookback() int64 {
-	var l int64
-	demand := p.schedulerBacklog
+	l := p.demandLookback().Milliseconds()
 	for i := range p.signals {
 		s := &p.signals[i]
 		if s.Out != nil {
 			l = max(l, s.out.need+s.out.keep+2*s.out.gap)
-			if s.Class == scaling.Capacity {
-				demand = max(demand, s.out.need)
-			}
 		}
 		if s.In != nil {
 			l = max(l, s.inNeed)
 		}
 	}
-	if p.demand != noQuery {
-		l = max(l, demand+2*p.gap)
-	}
 	return l
+}
+
+// demandLookback is what the window of the demand needs of it; 0 without one.
+// A floor that was restored resets that window, so where there is a floor delay
+// the two come one after the other.
+func (p *Program) demandLookback() time.Duration {
+	if p.demand == noQuery {
+		return 0
+	}
+	need := p.schedulerBacklog
+	for i := range p.signals {
+		if s := &p.signals[i]; s.Out != nil && s.Class == scaling.Capacity {
+			need = max(need, s.out.need)
+		}
+	}
+	return time.Duration(need+2*p.gap) * time.Millisecond
 }
 
 // Lookback is how far back a restore has to read under the given floor delay.

@@ -51,7 +51,8 @@ func (p published) next(d *Decision, master string, tick time.Time, gapTolerance
 	intent := scaling.IntentOf(d.Action, d.Target)
 	failover := master != "" && p.master != "" && master != p.master
 	if n.row == scaling.RowWorkersUnknown {
-		n.unknownTicks++
+		// Counted no further than it matters, as every change is stored.
+		n.unknownTicks = min(p.unknownTicks, gapTolerance) + 1
 		// What another master was asked for is not carried over a gap.
 		if n.unknownTicks <= gapTolerance && p.generation > 0 && !failover {
 			intent = p.intent
@@ -73,6 +74,16 @@ func (p published) next(d *Decision, master string, tick time.Time, gapTolerance
 func (p published) changed(n published) bool {
 	return p.generation != n.generation || p.row != n.row || p.blockers != n.blockers || p.signals != n.signals
 }
+
+// carried is what the next tick needs to know beyond the generation, and what a
+// restart cannot find in Prometheus.
+type carried struct {
+	ramp         Ramp
+	master       string
+	unknownTicks int
+}
+
+func (p *published) carried() carried { return carried{p.ramp, p.master, p.unknownTicks} }
 
 // announceAtOnce is how many evaluations are rendered before the publishers
 // get them: a scope's old and new evaluation are in memory together only for
@@ -146,7 +157,7 @@ func (r *runner) ruling(s *scopeState, st *stamp) ruling {
 // due reports whether anything has to be stored about the scope.
 func (v *ruling) due() bool {
 	p := &v.published
-	return v.changed || p.version == 0 || p.limits != v.next.limits || p.ramp != v.next.ramp || p.master != v.next.master
+	return v.changed || p.version == 0 || p.limits != v.next.limits || p.carried() != v.next.carried()
 }
 
 func (v *ruling) render(st *stamp) scaling.Evaluation {
@@ -190,7 +201,7 @@ func (r *runner) record(b *state.Batch, s *scopeState, ev *scaling.Evaluation, n
 		}
 		b.History = append(b.History, state.Entry{Scope: s.Key, At: ev.Tick, Kind: state.LimitsEntry, Value: v})
 	}
-	if !ev.Changed && s.published.ramp == next.ramp && s.published.master == next.master && s.published.version != 0 {
+	if !ev.Changed && s.published.carried() == next.carried() && s.published.version != 0 {
 		return nil
 	}
 	if ev.Changed {

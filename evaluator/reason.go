@@ -17,11 +17,11 @@ func (t *track) reason(scope *scaling.Scope, state *State, l *scaling.Limits) st
 	case d.Blockers&maxWorkersBlocker != 0:
 		text += fmt.Sprintf("; already at max_workers %d", l.Bounds.Max)
 	case d.Blockers&nextRoundBlocker != 0:
-		text += fmt.Sprintf("; %d workers were reached, the next round is due later", d.current)
+		text += fmt.Sprintf("; %s reached, the next round is due later", workers(d.current, "was", "were"))
 	case d.Action == scaling.ScaleOut, d.Action == scaling.ScaleInCandidate:
 		text += fmt.Sprintf("; %d → %d workers", d.current, d.Target)
-		if d.Action == scaling.ScaleOut && d.Blockers != 0 {
-			text += ", held by " + join(d.Blockers.Names())
+		if held := w.heldBy(); d.Action == scaling.ScaleOut && held != 0 {
+			text += ", held by " + join(held.Names())
 		}
 	}
 	return text
@@ -35,6 +35,16 @@ type sentence struct {
 	l     *scaling.Limits
 }
 
+// heldBy are the blockers that a scale-out really waits for: the cooldown runs,
+// but the floor is restored all the same (spec 1.7).
+func (w *sentence) heldBy() Blocker {
+	d := &w.t.decision
+	if table[d.Row].ID == scaling.RowBelowMin {
+		return d.Blockers &^ cooldownBlocker
+	}
+	return d.Blockers
+}
+
 func (w *sentence) row(id scaling.RowID) string {
 	d, m := &w.t.decision, w.t.member
 	triggers := d.OutSustained &^ m.guards
@@ -46,15 +56,15 @@ func (w *sentence) row(id scaling.RowID) string {
 	case scaling.RowWorkersUnknown:
 		return w.unknownWorkers(triggers)
 	case scaling.RowBelowMin:
-		return fmt.Sprintf("%d workers%s are fewer than min_workers %d", d.current, w.booting(), d.min)
+		return w.belowMin()
 	case scaling.RowAboveMax:
 		return fmt.Sprintf("%d workers are more than max_workers %d and idle: %s", d.current, d.max, w.idle())
 	case scaling.RowAboveMaxBlocked:
-		return fmt.Sprintf("%d workers are more than max_workers %d, but %s", d.current, d.max, w.whyNotIdle())
+		return fmt.Sprintf("%d workers are more than max_workers %d, %s", d.current, d.max, w.whyNotIdle("but not idle for long enough"))
 	case scaling.RowWake:
-		return fmt.Sprintf("no workers, and %s for %s (scheduler_backlog %s)", w.demand(), duration(w.state.demand.heldFor(w.state.At)), duration(m.schedulerBacklog))
+		return fmt.Sprintf("no workers, and %s (scheduler_backlog %s)", w.demand(), duration(m.schedulerBacklog))
 	case scaling.RowShortageBlind:
-		return w.conditions(triggers, scaling.Out) + "; the metrics cannot be relied on (" + w.blindness() + "), so one worker at a time"
+		return w.conditions(triggers, scaling.Out) + "; the metrics cannot be relied on (" + w.blindness() + "), so " + w.probe()
 	case scaling.RowBlindIdle, scaling.RowIdleStale, scaling.RowIdleUnknown:
 		return "looks idle, but the metrics cannot be relied on: " + w.blindness()
 	case scaling.RowBlind:
@@ -62,7 +72,7 @@ func (w *sentence) row(id scaling.RowID) string {
 	case scaling.RowUnsatisfiable:
 		return w.unsatisfiable()
 	case scaling.RowTightAlone:
-		return w.conditions(triggers, scaling.Out) + ", but slots alone never scale: nothing waits and nothing is saturated"
+		return w.conditions(triggers, scaling.Out) + w.tightAlone()
 	default:
 		return w.quietRow(id, triggers)
 	}
@@ -80,7 +90,7 @@ func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
 	case scaling.RowIdle:
 		return "idle: " + w.idle()
 	case scaling.RowSettling:
-		return "looks idle, its windows are filling: " + w.settling()
+		return "looks idle, " + w.whyNotIdle("its windows are filling")
 	case scaling.RowSteady:
 		if filling := d.OutTrue &^ d.OutSustained &^ m.guards; filling != 0 {
 			return "nothing is sustained yet: " + w.progress(filling, scaling.Out)
@@ -91,11 +101,51 @@ func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
 	}
 }
 
-func (w *sentence) booting() string {
-	if b := w.t.decision.booting; b > 0 {
-		return fmt.Sprintf(" and %d booting", b)
+// workers counts workers, with the verb that goes with their number.
+func workers(n int, one, many string) string {
+	if n == 1 {
+		return "1 worker " + one
 	}
-	return ""
+	return fmt.Sprintf("%d workers %s", n, many)
+}
+
+func (w *sentence) belowMin() string {
+	d := &w.t.decision
+	if d.booting == 0 {
+		return fmt.Sprintf("%s fewer than min_workers %d", workers(d.current, "is", "are"), d.min)
+	}
+	return fmt.Sprintf("%s and %d booting are fewer than min_workers %d", strings.TrimSpace(workers(d.current, "", "")), d.booting, d.min)
+}
+
+// probe says how far a scale-out goes while the metrics are not valid.
+func (w *sentence) probe() string {
+	if b := w.t.decision.booting; b > 1 {
+		return fmt.Sprintf("no more than the %d workers that are booting", b)
+	}
+	return "one worker at a time"
+}
+
+// tightAlone says why full slots lead to nothing: what else there is, and that
+// it is not enough yet.
+func (w *sentence) tightAlone() string {
+	d, m := &w.t.decision, w.t.member
+	if d.guardHolds && d.demandSustained {
+		return ", but more workers would not help: " + w.conditions(d.guardsActive, scaling.Out)
+	}
+	if filling := d.OutTrue &^ d.OutSustained &^ m.guards &^ m.capacity; filling != 0 {
+		return ", but slots alone never scale, and nothing else is sustained yet: " + w.progress(filling, scaling.Out)
+	}
+	waiting := m.hasIn & m.blocking & d.Known &^ d.InTrue
+	if m.demand != noQuery && w.t.samples.Signals[m.demand].V > 0 {
+		waiting |= m.signals[m.demand].bit & d.Known
+	}
+	switch missing := d.Applies &^ d.Known & (m.blocking | m.saturation); {
+	case waiting != 0:
+		return ", but slots alone never scale, and there is no shortage yet: " + w.values(waiting)
+	case missing != 0:
+		return ", but slots alone never scale: " + w.values(missing)
+	}
+	return ", but slots alone never scale: nothing waits and nothing is saturated"
 }
 
 func (w *sentence) unknownWorkers(triggers uint64) string {
@@ -122,13 +172,17 @@ func (w *sentence) progress(set uint64, dir scaling.Direction) string {
 }
 
 func (w *sentence) list(set uint64, f func(int) string) string {
+	return join(w.parts(set, f))
+}
+
+func (w *sentence) parts(set uint64, f func(int) string) []string {
 	var parts []string
 	for i := range w.t.member.signals {
 		if set&w.t.member.signals[i].bit != 0 {
 			parts = append(parts, f(i))
 		}
 	}
-	return join(parts)
+	return parts
 }
 
 // one writes a single condition: the signal's own summary, or the default.
@@ -140,22 +194,40 @@ func (w *sentence) one(i int, dir scaling.Direction, span string) string {
 	}
 	win := w.t.window(i, dir, w.state, w.l)
 	held, need := int64(win.HeldSeconds*1000), int64(win.WindowSeconds*1000)
-	if s := w.t.member.summary[i]; s != nil && dir == scaling.Out {
+	isTrue := win.Truth == scaling.True.String()
+	// A summary speaks of a value that is there and asks for more.
+	if s := w.t.member.summary[i]; s != nil && dir == scaling.Out && isTrue {
 		if text, err := s.render(w.summaryData(i, &win)); err == nil {
 			return strings.TrimSpace(text)
 		}
 	}
-	r := w.t.samples.Signals[i]
-	value := "UNKNOWN"
-	if r.Known {
-		value = withUnit(r.V, sig.Unit)
+	value := w.valueText(i)
+	if r := w.t.samples.Signals[i]; r.Known && win.Threshold != nil {
+		value = withUnit(numberBeside(r.V, *win.Threshold), sig.Unit)
 	}
+	asked := c.Comparison.Symbol() + " " + thresholdText(c, sig.Unit, w.l.Bounds.Max)
 	heldText := duration(held)
 	if win.AtLeast {
 		heldText = "at least " + heldText
 	}
-	return fmt.Sprintf("%s %s %s %s", human(sig.Name), value, c.Comparison.Symbol(), thresholdText(c, sig.Unit, w.l.Bounds.Max)) +
-		fmt.Sprintf(span, heldText, duration(need))
+	r := w.t.samples.Signals[i]
+	switch kept := dir == scaling.Out && w.state.out[i].keptOnly(); {
+	case kept && !isTrue:
+		return fmt.Sprintf("%s %s, was %s, kept by keep_firing_for %s (window %s)", human(sig.Name), value, asked, duration(sig.out.keep), duration(need))
+	case kept:
+		return fmt.Sprintf("%s %s %s for %s, kept by keep_firing_for %s (window %s)", human(sig.Name), value, asked, heldText, duration(sig.out.keep), duration(need))
+	case !r.Known:
+		return fmt.Sprintf("%s %s", human(sig.Name), asked) + fmt.Sprintf(span, heldText, duration(need)) + ", at this tick UNKNOWN (" + r.Why.String() + ")"
+	}
+	return fmt.Sprintf("%s %s %s", human(sig.Name), value, asked) + fmt.Sprintf(span, heldText, duration(need))
+}
+
+// valueText is a signal's value, or why there is none.
+func (w *sentence) valueText(i int) string {
+	if r := w.t.samples.Signals[i]; !r.Known {
+		return "UNKNOWN (" + r.Why.String() + ")"
+	}
+	return withUnit(number(w.t.samples.Signals[i].V), w.t.member.signals[i].Unit)
 }
 
 func (w *sentence) summaryData(i int, win *scaling.Window) SummaryData {
@@ -197,19 +269,25 @@ func (w *sentence) settling() string {
 	return w.progress(filling, scaling.In)
 }
 
+func (w *sentence) is(i int) string {
+	return human(w.t.member.signals[i].Name) + " is " + w.valueText(i)
+}
+
 // values lists signals with their bare values.
 func (w *sentence) values(set uint64) string {
-	return w.list(set, func(i int) string {
-		sig, r := &w.t.member.signals[i], w.t.samples.Signals[i]
-		if !r.Known {
-			return human(sig.Name) + " is UNKNOWN (" + r.Why.String() + ")"
-		}
-		return human(sig.Name) + " is " + withUnit(r.V, sig.Unit)
-	})
+	return w.list(set, w.is)
 }
 
 func (w *sentence) demand() string {
-	return w.values(w.t.member.signals[w.t.member.demand].bit)
+	i, run := w.t.member.demand, &w.state.demand
+	held := duration(run.heldFor(w.state.At))
+	if w.state.Restored && run.sinceOrigin(w.state.Origin, w.t.member.gap) {
+		held = "at least " + held
+	}
+	if r := w.t.samples.Signals[i]; !r.Known {
+		return fmt.Sprintf("%s > 0 for %s, at this tick UNKNOWN (%s)", human(w.t.member.signals[i].Name), held, r.Why)
+	}
+	return human(w.t.member.signals[i].Name) + " is " + w.valueText(i) + " for " + held
 }
 
 // unsatisfiable names what a held-back signal needs and the most that the
@@ -233,32 +311,45 @@ func (w *sentence) blindness() string {
 		parts = append(parts, "the number of reporting workers is unknown ("+w.t.samples.Reporting.Why.String()+")")
 	}
 	if d.StaleKnown() && d.Stale > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d workers have no fresh sample", d.Stale, d.current))
+		parts = append(parts, noFreshSample(d.Stale, d.current))
 	}
 	if d.Mode == scaling.UnknownSlots {
 		parts = append(parts, "the slot mode is unknown")
 	}
 	if missing := d.Applies &^ d.Known & (m.required | m.speaksAgainst); missing != 0 {
-		parts = append(parts, w.values(missing))
+		parts = append(parts, w.parts(missing, w.is)...)
 	} else if d.current > 0 && d.Known&m.saturation == 0 {
 		parts = append(parts, "no saturation signal has a value")
 	}
 	return join(parts)
 }
 
-// whyNotIdle explains a scope above its maximum that may not shrink yet.
-func (w *sentence) whyNotIdle() string {
-	d := &w.t.decision
-	switch {
-	case d.idle:
-		return "held by " + join(d.Blockers.Names())
-	case !d.valid:
+func noFreshSample(stale, current int) string {
+	if stale == 1 {
+		return fmt.Sprintf("1 of %d workers has no fresh sample", current)
+	}
+	return fmt.Sprintf("%d of %d workers have no fresh sample", stale, current)
+}
+
+// whyNotIdle explains why a scope that looks idle, or has more workers than its
+// maximum, is not a candidate to shrink; filling is said when only time lacks.
+func (w *sentence) whyNotIdle(filling string) string {
+	d, m := &w.t.decision, w.t.member
+	present := d.OutTrue | d.OutSustained
+	notIdle := m.hasIn & d.Known &^ d.InTrue
+	if d.idle {
+		return "but held by " + join(d.Blockers.Names())
+	}
+	if !d.valid || d.neededUnknown {
 		if b := w.blindness(); b != "" {
-			return b
+			return "but the metrics cannot be relied on: " + b
 		}
 	}
-	if d.looksIdle {
-		return "its windows are still filling"
+	if against := (present|notIdle)&m.blocking | present&m.speaksAgainst; against != 0 {
+		return "but " + w.values(against)
 	}
-	return "it is not idle"
+	if !d.looksIdle {
+		return "but not idle: " + w.values(notIdle)
+	}
+	return filling + ": " + w.settling()
 }

@@ -71,8 +71,10 @@ func recallOne(runners []*runner, rec state.Record, d *state.DecisionRecord) boo
 		if s == nil {
 			continue
 		}
+		blockers, signals := r.group.active().blockersOf(d.Recommendation.BlockingConditions)
 		s.published = published{
 			generation: d.Generation, intent: d.Intent, since: d.Since, row: d.Row,
+			blockers: blockers, signals: signals,
 			unknownTicks: d.UnknownTicks, master: d.Master, ramp: loadedRamp(d.Ramp), version: rec.Version,
 		}
 		if s.listed == nil {

@@ -174,7 +174,7 @@ func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
 		r.countReasons()
 		return false
 	}
-	lookback := g.lookback().Milliseconds()
+	lookback := g.lookback(time.UnixMilli(at)).Milliseconds()
 	g.foldProvisional(cols, at, lookback+step)
 	r.countReasons()
 	if g.provWhole > lookback/step+1 {
@@ -189,7 +189,7 @@ func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
 func (r *runner) catchUp(ctx context.Context, at int64) bool {
 	g := r.group
 	step := g.interval.Milliseconds()
-	lookback := g.lookback().Milliseconds()
+	lookback := g.lookback(time.UnixMilli(at)).Milliseconds()
 	reach := lookback
 	if r.ramps() {
 		// Only a fold over every tick tells how far a ramp would have got.

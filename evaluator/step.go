@@ -196,7 +196,7 @@ func (p *Program) foldWindows(next, prev *State, d *Decision, at int64, s *Sampl
 	for i := range p.signals {
 		sig := &p.signals[i]
 		if d.Applies&sig.bit == 0 {
-			next.out[i], next.in[i] = run{}, quiet{}
+			next.out[i], next.in[i] = run{whole: true}, quiet{}
 			continue
 		}
 		if sig.Out != nil {
@@ -230,7 +230,7 @@ func (p *Program) foldDemand(next, prev *State, d *Decision, at int64, s *Sample
 	}
 	bit := uint64(1) << p.demand
 	if d.Applies&bit == 0 {
-		next.demand = run{}
+		next.demand = run{whole: true}
 		return
 	}
 	truth := scaling.Unknown
@@ -302,7 +302,7 @@ func (p *Program) act(d *Decision, next *State, s *Samples, at int64) {
 	if row.ID == scaling.RowBelowMin {
 		// The floor was restored: what grew before must not fire through a
 		// gate that is stale by now (AIP-5).
-		next.Ramp, next.demand = Ramp{}, run{}
+		next.Ramp, next.demand = Ramp{}, run{whole: true}
 	}
 	if !d.shortage && !d.saturated {
 		next.Ramp = Ramp{}

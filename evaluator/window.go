@@ -23,6 +23,9 @@ type run struct {
 	on          bool
 	full        bool
 	first, last int64
+	// whole is true once a tick was seen that ends every run: one that begins
+	// later is known from its first tick on.
+	whole bool
 	// keeping holds from falseAt for keep_firing_for: the false tick directly
 	// after a full run began it.
 	keeping bool
@@ -42,7 +45,7 @@ func (r run) next(t scaling.Truth, at int64, w window) run {
 		if r.full && w.keep > 0 {
 			r.keeping, r.falseAt = true, at
 		}
-		r.on, r.full = false, false
+		r.on, r.full, r.whole = false, false, true
 	default:
 		// A bridged tick neither starts a run nor fills one, so full stays as
 		// it was on the last true tick.
@@ -59,6 +62,9 @@ func (r run) next(t scaling.Truth, at int64, w window) run {
 // sustained is the window's verdict at the tick that was folded last.
 func (r run) sustained() bool { return r.full || r.keeping }
 
+// keptOnly reports whether keep_firing_for alone sustains the condition.
+func (r run) keptOnly() bool { return r.keeping && !r.full }
+
 // heldFor is for how long the run has gone on at the given tick, 0 if it has
 // not begun.
 func (r run) heldFor(at int64) int64 {
@@ -66,6 +72,12 @@ func (r run) heldFor(at int64) int64 {
 		return 0
 	}
 	return at - r.first
+}
+
+// sinceOrigin reports whether the run may be older than it looks: between the
+// first tick that was read and its own first one nothing could have ended it.
+func (r run) sinceOrigin(origin, gap int64) bool {
+	return r.on && !r.whole && r.first-origin <= gap
 }
 
 // lasted reports whether the run, at its last true tick, had gone on for need.

@@ -1,6 +1,7 @@
 package evaluator
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -52,8 +53,8 @@ func human(name string) string { return humanWords.Replace(name) }
 // number writes a value as people do: two decimals at most, more only where
 // two would say 0.
 func number(v float64) string {
-	if r := math.Round(v*100) / 100; r != 0 || v == 0 {
-		return strconv.FormatFloat(r, 'f', -1, 64)
+	if r := rounded(v, 2); r != 0 || v == 0 {
+		return exact(r)
 	}
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
@@ -61,11 +62,23 @@ func number(v float64) string {
 // numberBeside writes a value that stands beside a threshold: with as many
 // decimals as it takes to see on which side it lies.
 func numberBeside(v, threshold float64) string {
-	text := number(v)
-	for decimals := 3; text == exact(threshold) && v != threshold && decimals <= 9; decimals++ {
-		text = strconv.FormatFloat(v, 'f', decimals, 64)
+	if cmp.Compare(rounded(v, 2), threshold) == cmp.Compare(v, threshold) {
+		return number(v)
 	}
-	return text
+	for decimals := 3; decimals <= 9; decimals++ {
+		if r := rounded(v, decimals); cmp.Compare(r, threshold) == cmp.Compare(v, threshold) {
+			return exact(r)
+		}
+	}
+	return exact(v)
+}
+
+func rounded(v float64, decimals int) float64 {
+	unit := math.Pow10(decimals)
+	if r := math.Round(v*unit) / unit; !math.IsInf(r, 0) {
+		return r
+	}
+	return v
 }
 
 // exact writes a number that somebody has set: as it is.
