@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,6 +78,10 @@ func OpenEmbedded(opts EmbeddedOptions) (*Embedded, error) {
 		return nil, fmt.Errorf("creating the tsdb folder: %w", err)
 	}
 	db, err := tsdb.Open(opts.Path, opts.Logger.With("component", "tsdb"), opts.Internals, durableOptions(opts.Retention), nil)
+	if errors.Is(err, syscall.EAGAIN) {
+		return nil, fmt.Errorf("opening the tsdb in %s: another process has it open: stop that one, "+
+			"or give this one its own embedded.path: %w", opts.Path, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the tsdb in %s: %w", opts.Path, err)
 	}

@@ -273,7 +273,8 @@ func TestEmbeddedFolderIsLocked(t *testing.T) {
 	e, err := source.OpenEmbedded(source.EmbeddedOptions{Path: dir})
 	require.NoError(t, err)
 	_, err = source.OpenEmbedded(source.EmbeddedOptions{Path: dir})
-	require.ErrorContains(t, err, "lock")
+	require.ErrorContains(t, err, "another process has it open")
+	require.ErrorContains(t, err, "lock DB directory")
 	require.NoError(t, e.Close())
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
