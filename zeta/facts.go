@@ -227,6 +227,7 @@ func queueOf(s Snapshot) queueFacts {
 // workersOf joins the list of workers with the measurements of the members.
 // Without a list the workers are the members that are no master, or all of
 // them, whichever has the right number (a standby master looks like a worker).
+// A member without an address may be any of them, so then nobody is told apart.
 func workersOf(s Snapshot, r registry, count Count) []workerFacts {
 	if r.told {
 		byAddress := make(map[Address]Member, len(s.Members))
@@ -246,6 +247,9 @@ func workersOf(s Snapshot, r registry, count Count) []workerFacts {
 	}
 	var others []Member
 	for _, m := range s.Members {
+		if m.Address == "" {
+			return nil
+		}
 		if !m.Master {
 			others = append(others, m)
 		}

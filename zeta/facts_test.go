@@ -34,6 +34,7 @@ func TestWhoIsAWorker(t *testing.T) {
 		"nobody when no number fits":         {Snapshot{Overview: &Overview{Workers: known(1)}, Members: standby, Unsupported: old}, nil},
 		"nobody when the number is unknown":  {Snapshot{Overview: &Overview{}, Members: separated, Unsupported: old}, nil},
 		"nobody without workers":             {Snapshot{Overview: &Overview{Workers: known(0)}, Members: separated[:1], Unsupported: old}, nil},
+		"nobody when one has no name":        {Snapshot{Overview: &Overview{Workers: known(3)}, Members: append(separated[:2:2], member("b:1", false), member("", false)), Unsupported: old}, nil},
 		"the list of pending-jobs":           {Snapshot{Overview: &Overview{Workers: known(2)}, Members: separated, Pending: &PendingJobs{Workers: listed}}, []Address{"a:1", "c:1"}},
 		"an empty list is a list":            {Snapshot{Overview: &Overview{Workers: known(2)}, Members: separated, Pending: &PendingJobs{Workers: []Worker{}}}, nil},
 		"no list in pending-jobs":            {Snapshot{Overview: &Overview{Workers: known(2)}, Members: separated, Pending: &PendingJobs{}, Unsupported: old}, []Address{"a:1", "b:1"}},

@@ -59,7 +59,7 @@ func FuzzMembers(f *testing.F) {
 		}
 		seen := map[Address]bool{}
 		for _, m := range members {
-			if seen[m.Address] || m.Address == "" || m.CPU.Known && (m.CPU.Value < 0 || m.CPU.Value > 1) {
+			if seen[m.Address] && m.Address != "" || m.CPU.Known && (m.CPU.Value < 0 || m.CPU.Value > 1) {
 				t.Fatalf("bad member %+v", m)
 			}
 			seen[m.Address] = true

@@ -222,7 +222,7 @@ func TestHostileRepliesMakeNoLabels(t *testing.T) {
 func TestListsAreBounded(t *testing.T) {
 	many := "[" + strings.Repeat("{},", maxElements) + "{}]"
 	_, err := DecodeMembers(strings.NewReader(many))
-	require.ErrorContains(t, err, "more than 100000")
+	require.ErrorContains(t, err, "more than 10000 members")
 	_, err = DecodeFailedJobs(strings.NewReader(many))
 	require.ErrorContains(t, err, "more than 100000")
 	_, err = DecodePendingJobs(strings.NewReader(`{"pendingJobs":` + many + `}`))

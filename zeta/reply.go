@@ -88,7 +88,7 @@ func DecodeOverview(r io.Reader) (Overview, error) {
 // Member is one row of /system-monitoring-information: a Hazelcast member,
 // master or worker; the reply does not say which.
 type Member struct {
-	Address    Address
+	Address    Address // "" when the row does not name it
 	Master     bool
 	Processors Count // CPU cores the JVM sees
 	CPU        Ratio // load of the process, of all cores
@@ -96,8 +96,8 @@ type Member struct {
 }
 
 // DecodeMembers reads a body of /system-monitoring-information. Rows without
-// host and port name nobody and are left out; of two rows with one address the
-// first counts. Nobody at all is an error: whoever answers is a member.
+// host and port are members without an address; of two rows with one address
+// the first counts. None with one is an error: whoever answers is a member.
 func DecodeMembers(r io.Reader) ([]Member, error) {
 	members := []Member{}
 	seen := map[Address]bool{}
@@ -114,13 +114,15 @@ func DecodeMembers(r io.Reader) ([]Member, error) {
 			return err
 		}
 		addr, ok := JoinAddress(string(row.Host), string(row.Port))
-		if !ok || seen[addr] {
+		if ok && seen[addr] {
 			return nil
 		}
 		if len(members) == maxMembers {
 			return fmt.Errorf("more than %d members", maxMembers)
 		}
-		seen[addr] = true
+		if ok {
+			seen[addr] = true
+		}
 		members = append(members, Member{
 			Address: addr, Master: row.Master.Value,
 			Processors: row.Processors, CPU: row.CPU.Ratio, Memory: row.Memory.Ratio,
@@ -130,7 +132,7 @@ func DecodeMembers(r io.Reader) ([]Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(members) == 0 {
+	if len(seen) == 0 {
 		return nil, errors.New("no member with host and port in it")
 	}
 	return members, nil

@@ -155,3 +155,11 @@ func TestMembersAreNeverNobody(t *testing.T) {
 		require.ErrorContains(t, err, "no member", body)
 	}
 }
+
+// TestAMemberWithoutAddressIsAMember counts: without it, the others would look
+// like all there are.
+func TestAMemberWithoutAddressIsAMember(t *testing.T) {
+	members, err := DecodeMembers(strings.NewReader(`[{"host":"m","port":"1","isMaster":"true"},{"address":"[w]:1","timeout":"true"},{}]`))
+	require.NoError(t, err)
+	require.Equal(t, []Member{{Address: "m:1", Master: true}, {}, {}}, members)
+}
