@@ -47,8 +47,9 @@ type ServerOptions struct {
 // CheckServer asks a server about a rule set: does every selector match a
 // series now, how many samples per scope does each expression give, how long
 // does that take, and does the server keep samples for as long as the longest
-// window. What is fine is said, too, with SeverityInfo. It stops early only
-// when ctx ends.
+// window. What is fine is said, too, with SeverityInfo. It stops early when ctx
+// ends, and with an error when the server answers nothing at all: each
+// expression would only say so again, after its time-out.
 func CheckServer(ctx context.Context, rs *RuleSet, q Querier, opts ServerOptions) []Diagnostic {
 	c := serverCheck{rs: rs, q: q, opts: opts, seen: map[string]bool{}}
 	if c.opts.Now == nil {
@@ -56,6 +57,13 @@ func CheckServer(ctx context.Context, rs *RuleSet, q Querier, opts ServerOptions
 	}
 	if c.opts.Slow == 0 {
 		c.opts.Slow = rs.Interval / 10
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if _, _, err := c.ask(ctx, "vector(1)"); err != nil {
+		c.add(Position{File: rs.File}, SeverityError, CheckServerQuery, fmt.Sprintf("the server answers no query, so nothing was checked with it: %v", err), "")
+		return c.ds
 	}
 	for _, in := range rs.inputs() {
 		if ctx.Err() != nil {
@@ -138,7 +146,7 @@ func (c *serverCheck) samples(in input, a Answer, took time.Duration) {
 	}
 	switch {
 	case homeless > 0:
-		c.add(at, SeverityWarning, CheckServerSamples, fmt.Sprintf("%s: %s, which belong to no scope",
+		c.add(at, SeverityWarning, CheckServerSamples, fmt.Sprintf("%s: %s: no scope gets it",
 			in.name, counted(homeless, "sample lacks", "samples lack")+" a label of scope_by ("+strings.Join(c.rs.ScopeBy, ", ")+")"), aggregateHint(c.rs.ScopeBy))
 	case most > 1 && in.expr != c.rs.Workers.Master:
 		c.add(at, SeverityWarning, CheckServerSamples, fmt.Sprintf("%s: scope %s has %d samples, so its value is unknown (duplicate_series)",

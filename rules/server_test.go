@@ -117,7 +117,7 @@ func TestCheckServer(t *testing.T) {
 		{
 			"no label",
 			fakeServer{answers: []fakeAnswer{{contains: "increase", answer: Answer{Samples: []labels.Labels{labels.EmptyLabels()}}}}},
-			CheckServerSamples, "signal resource_rejections: 1 sample lacks a label of scope_by (cluster), which belong to no scope",
+			CheckServerSamples, "signal resource_rejections: 1 sample lacks a label of scope_by (cluster): no scope gets it",
 		},
 		{
 			"no sample",
@@ -183,6 +183,19 @@ func TestCheckServerAsksAsTheEvaluatorDoes(t *testing.T) {
 	for _, at := range f.at {
 		require.Equal(t, time.Unix(940, 0), at)
 	}
+}
+
+// A server that answers nothing is told of once, after one question.
+func TestCheckServerSaysOnceThatNothingIsAnswered(t *testing.T) {
+	rs, _, err := Pack("zeta-auto")
+	require.NoError(t, err)
+	f := &fakeServer{answers: []fakeAnswer{{contains: "", err: errors.New("401 Unauthorized")}}}
+	ds := CheckServer(t.Context(), rs, f, f.options())
+	require.Len(t, ds, 1, Render(ds))
+	require.Equal(t, SeverityError, ds[0].Severity)
+	require.Equal(t, CheckServerQuery, ds[0].Check)
+	require.Contains(t, ds[0].String(), "401 Unauthorized")
+	require.Len(t, f.asked, 1)
 }
 
 func TestCheckServerStopsWithItsContext(t *testing.T) {
