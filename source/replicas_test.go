@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/config"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -346,6 +347,35 @@ func TestHeadersStayWithTheHost(t *testing.T) {
 			require.Equal(t, tt.want, seen)
 			require.Equal(t, "up", cookie, "308 keeps the query")
 		})
+	}
+}
+
+// http_config adds its headers to every request, those that follow a redirect
+// included: none is made to another host.
+func TestHTTPHeadersStayWithTheHost(t *testing.T) {
+	var asked atomic.Int64
+	elsewhere := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("X-Api-Key") == "key" {
+			canned(200, "application/json", vectorOf("1"))(w, r)
+		}
+	}))
+	c := config.DefaultHTTPClientConfig
+	c.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{"X-Api-Key": {Secrets: []config.Secret{"key"}}}}
+	for host, want := range map[string]int64{"127.0.0.1": 1, "localhost": 0} {
+		asked.Store(0)
+		target := strings.Replace(elsewhere, "127.0.0.1", host, 1)
+		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target+r.URL.Path, http.StatusPermanentRedirect)
+		}))
+		_, err := newRemote(t, source.RemoteOptions{URLs: []string{base}, HTTPClientConfig: &c}).Instant(t.Context(), "up", at(0))
+		require.Equal(t, want, asked.Load(), host)
+		if want == 0 {
+			require.ErrorIs(t, err, source.ErrNoAnswer)
+			require.ErrorContains(t, err, "redirected to another host, "+target)
+			continue
+		}
+		require.NoError(t, err)
 	}
 }
 

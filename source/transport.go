@@ -38,15 +38,16 @@ func newHTTPClient(opts RemoteOptions) (*http.Client, error) {
 	c.Transport = &limiter{next: c.Transport, limit: opts.MaxResponse}
 	if opts.HTTPClientConfig.FollowRedirects {
 		c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-			return checkRedirect(req, via, opts.Headers)
+			return checkRedirect(req, via, &opts)
 		}
 	}
 	return c, nil
 }
 
-// checkRedirect judges the request that a redirect leads to. Our own headers,
-// which may be credentials, do not go to another host.
-func checkRedirect(req *http.Request, via []*http.Request, headers map[string]string) error {
+// checkRedirect judges the request that a redirect leads to. Headers of the
+// configuration, which may be credentials, do not go to another host: ours are
+// taken out, and for those of http_config, which are added below, it ends here.
+func checkRedirect(req *http.Request, via []*http.Request, opts *RemoteOptions) error {
 	if len(via) >= maxRedirects {
 		return redirectError{fmt.Sprintf("stopped after %d redirects", maxRedirects)}
 	}
@@ -55,7 +56,11 @@ func checkRedirect(req *http.Request, via []*http.Request, headers map[string]st
 			"use that URL directly, or status 307 or 308", redacted(req.URL))}
 	}
 	if req.URL.Hostname() != via[0].URL.Hostname() {
-		for name := range headers {
+		if h := opts.HTTPClientConfig.HTTPHeaders; h != nil && len(h.Headers) > 0 {
+			return redirectError{fmt.Sprintf("redirected to another host, %s, which must not see http_config.http_headers; "+
+				"use that URL directly", redacted(req.URL))}
+		}
+		for name := range opts.Headers {
 			req.Header.Del(name)
 		}
 	}
