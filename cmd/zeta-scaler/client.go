@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
 )
@@ -22,7 +23,20 @@ func addClientFlags(cmd *cobra.Command) *clientFlags {
 	f := &clientFlags{}
 	cmd.Flags().StringVar(&f.server, "server", defaultServer, "URL of a running zeta-scaler")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "file with a bearer token")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) }
 	return f
+}
+
+// noneEmpty refuses words that were given and are empty: --for "$LENGTH" without
+// a LENGTH must not mean a pause for ever, nor --scope "$SCOPE" all of them.
+func noneEmpty(flags *pflag.FlagSet) error {
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && err == nil {
+			err = usagef("--%s is empty; leave it out if it is not meant", f.Name)
+		}
+	})
+	return err
 }
 
 // addLimitFlag adds --limit, how many of something are asked for; the function

@@ -41,6 +41,9 @@ decides.`,
 		if len(args) == 0 || args[0] == "" {
 			return usagef("nothing to explain: give a SCOPE, or --table")
 		}
+		if *id < 1 && cmd.Flags().Changed("id") {
+			return usagef("--id is %d, expected the id of an entry of the history", *id)
+		}
 		params, err := explainParams(args[0], *id, *at)
 		if err != nil {
 			return err
@@ -80,8 +83,6 @@ func explainParams(scope string, id int64, at string) (api.GetExplainParams, err
 	switch {
 	case id != 0 && at != "":
 		return p, usagef("give --id or --at, not both")
-	case id < 0:
-		return p, usagef("--id is %d, expected the id of an entry of the history", id)
 	case id > 0:
 		p.Id = strconv.FormatInt(id, 10)
 	case at != "":
