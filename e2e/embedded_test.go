@@ -3,10 +3,15 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,8 +44,18 @@ leadership: {lock_file: %q}
 	require.NoError(t, err)
 	before := alone.waitForRow(t, patience, scaling.RowTightAlone, scaling.NoAction, 1, 1)
 	require.NoError(t, alone.Terminate(readyWithin), "SIGTERM is a clean end")
+	ended, published := time.Now(), watchDecisions(t, alone)
 	alone.start(t)
 	after := alone.waitForRow(t, patience, scaling.RowTightAlone, scaling.NoAction, 1, 1)
+	var ticks map[time.Time]seen
+	harness.Wait(t, patience, "a tick is published", func(context.Context) error {
+		if ticks = published.since(ended); len(ticks) == 0 {
+			return errors.New("none so far")
+		}
+		return nil
+	})
+	first := slices.MinFunc(slices.Collect(maps.Keys(ticks)), time.Time.Compare)
+	require.Equal(t, scaling.RowTightAlone, ticks[first].Row, "the window was read back, not filled anew")
 	require.Greater(t, after.MasterEpoch, before.MasterEpoch)
 	require.Equal(t, before.Generation, after.Generation, "the same intent is the same generation")
 }
