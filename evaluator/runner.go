@@ -167,16 +167,16 @@ func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
 	answered := !noAnswer(cols)
 	if answered && g.hasKept && g.keptAt == at-step {
 		g.foldFinal(cols, at)
-		r.countReasons()
+		r.countReasons(cols)
 		return false
 	}
 	if answered && r.catchUp(ctx, at) {
-		r.countReasons()
+		r.countReasons(cols)
 		return false
 	}
 	lookback := g.lookback(time.UnixMilli(at)).Milliseconds()
 	g.foldProvisional(cols, at, lookback+step)
-	r.countReasons()
+	r.countReasons(cols)
 	if g.provWhole > lookback/step+1 {
 		g.promote()
 		return false
@@ -336,9 +336,16 @@ func (r *runner) noteQueries(cols []column) {
 }
 
 // countReasons counts one failure per reason and tick, so that a broken signal
-// shows whatever the number of scopes is. A missing sample alone is no failure.
-func (r *runner) countReasons() {
+// shows whatever the number of scopes is, and a failed query even while there is
+// none: without workers.current none is ever found. A missing sample alone is no
+// failure.
+func (r *runner) countReasons(cols []column) {
 	var seen [NotApplicable + 1]bool
+	for i := range cols {
+		if cols[i].failed {
+			seen[cols[i].failure] = true
+		}
+	}
 	for _, s := range r.group.scopes.sorted {
 		t := &s.tracks[0]
 		for i := range t.samples.Signals {
