@@ -141,6 +141,7 @@ func TestOldestWait(t *testing.T) {
 		"our clock, for want of another": {job(at(1000), Moment{}, Count{}), 0, 99_000, 98_000, true},
 		"a clock behind the master's":    {job(at(1000), Moment{}, Count{}), 0, 400, 0, true},
 		"enqueued an hour from now":      {job(at(3_700_000), Moment{}, Count{}), 100_000, 99_000, 0, false},
+		"the same, and Zeta says 0":      {job(at(3_700_000), Moment{}, known(0)), 100_000, 99_000, 0, false},
 		"the same, and Zeta counts":      {job(at(3_700_000), Moment{}, known(4000)), 100_000, 99_000, 4000, true},
 		"checked an hour from now":       {job(at(1000), at(3_700_000), known(4000)), 6000, 99_000, 5000, true},
 		"no time of enqueueing":          {job(Moment{}, at(5000), known(4000)), 0, 99_000, 0, false},

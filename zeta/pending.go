@@ -94,7 +94,7 @@ func (p PendingJobs) OldestWait(sent, now int64) (wait int64, ok bool) {
 		latest = now
 	}
 	wait = latest - head.EnqueueTimestamp.Value
-	if wait < -maxAhead && !head.WaitDurationMs.Known {
+	if wait < -maxAhead && head.WaitDurationMs.Value == 0 {
 		return 0, false
 	}
 	return max(0, head.WaitDurationMs.Value, wait), true
