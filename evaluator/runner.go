@@ -338,7 +338,8 @@ func (r *runner) noteQueries(cols []column) {
 // countReasons counts one failure per reason and tick, so that a broken signal
 // shows whatever the number of scopes is, and a failed query even while there is
 // none: without workers.current none is ever found. A missing sample alone is no
-// failure.
+// failure, nor is a value that means nothing while its signal does not apply:
+// without workers, no slots of no slots are taken.
 func (r *runner) countReasons(cols []column) {
 	var seen [NotApplicable + 1]bool
 	for i := range cols {
@@ -349,7 +350,8 @@ func (r *runner) countReasons(cols []column) {
 	for _, s := range r.group.scopes.sorted {
 		t := &s.tracks[0]
 		for i := range t.samples.Signals {
-			if v := &t.samples.Signals[i]; !v.Known {
+			applies := t.decision.Applies&t.member.signals[i].bit != 0
+			if v := &t.samples.Signals[i]; !v.Known && (applies || v.Why != InvalidValue) {
 				seen[v.Why] = true
 			}
 		}
