@@ -79,11 +79,16 @@ const maxSearchBytes = 64 << 10
 // badLine takes its first line for the wrong one.
 const probes = 24
 
+// maxParses bounds how often badLine tries.
+const maxParses = 200
+
 // badLine is the line before which a text is YAML, and with which it is not any
 // more.
 func badLine(data []byte) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
+	parses := 0
 	good := func(n int) bool {
+		parses++
 		_, err := Documents(bytes.Join(lines[:n], nil))
 		return err == nil
 	}
@@ -101,7 +106,7 @@ func badLine(data []byte) int {
 		for next < len(lines) && next < least+probes && !good(next) {
 			next++
 		}
-		if next >= len(lines) || next == least+probes {
+		if next >= len(lines) || next == least+probes || parses > maxParses {
 			return least + 1
 		}
 		least, most = next, len(lines)

@@ -114,7 +114,7 @@ func sortedGot(s []source.Sample) []source.Sample {
 	return s
 }
 
-// sameSample compares values as promtool does: NaN is NaN.
+// sameSample compares values exactly; NaN is NaN, which promtool cannot expect.
 func sameSample(want ExpectedSample, got source.Sample) bool {
 	return labels.Equal(want.Labels, got.Labels) &&
 		(want.Value == got.Value || math.IsNaN(want.Value) && math.IsNaN(got.Value))
