@@ -205,10 +205,27 @@ func TestLogHasOneLinePerChange(t *testing.T) {
 	require.Contains(t, log.String(), "endpoint answers again")
 }
 
+// TestNoSuchEndpointIsAnAnswer: a master that starts says 500 to every path, and
+// then that it has no such one.
+func TestNoSuchEndpointIsAnAnswer(t *testing.T) {
+	var log bytes.Buffer
+	transport := &override{replay: &replay{dir: "testdata/replies/2.3.9-dev/busy"}, path: "/pending-jobs"}
+	c := newTestCollector(t, transport, func(o *CollectorOptions) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	for range 2 {
+		log.Reset()
+		transport.answer = oddReplies()["500 in JSON"]
+		page(t, c)
+		require.Equal(t, 1, strings.Count(log.String(), "does not answer"), log.String())
+		transport.answer = nil
+		page(t, c)
+		require.Equal(t, 1, strings.Count(log.String(), "answers again"), log.String())
+	}
+}
+
 // TestHostileRepliesMakeNoLabels keeps foreign text out of the labels.
 func TestHostileRepliesMakeNoLabels(t *testing.T) {
 	body := `{"queueSummary":{"size":1,"scheduleStrategy":"WAIT\nevil"},"clusterSnapshot":{"workers":[]},"pendingJobs":[{"jobId":"` +
-		strings.Repeat("9", 65) + `","enqueueTimestamp":1,"failureReason":"a b"}]}`
+		strings.Repeat("9", 65) + `","enqueueTimestamp":1795957015150,"failureReason":"a b"}]}`
 	transport := &override{replay: &replay{dir: "testdata/replies/2.3.13/pending"}, path: "/pending-jobs", answer: func(req *http.Request) (*http.Response, error) {
 		return response(req, 200, jsonHeader(), []byte(body)), nil
 	}}

@@ -202,9 +202,10 @@ func (c *Collector) askFailedJobs(ctx context.Context, s *scrape, failed Count) 
 // note records how an endpoint did and reports whether it answered. The log has
 // a line when an endpoint begins to fail and one when it answers again.
 func (c *Collector) note(s *scrape, e Endpoint, err error) bool {
-	if errors.Is(err, ErrUnsupported) {
+	unsupported := errors.Is(err, ErrUnsupported)
+	if unsupported {
 		s.set(func(snap *Snapshot) { snap.Unsupported[e] = true })
-		return false
+		err = nil // that there is no such endpoint is an answer
 	}
 	c.mu.Lock()
 	was := c.failing[e]
@@ -217,7 +218,7 @@ func (c *Collector) note(s *scrape, e Endpoint, err error) bool {
 		if was {
 			c.logger.Info("endpoint answers again", "cluster", c.cluster, "endpoint", string(e))
 		}
-		return true
+		return !unsupported
 	}
 	s.set(func(snap *Snapshot) { snap.Errors[e] = err })
 	if !was {
