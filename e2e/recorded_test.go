@@ -104,6 +104,19 @@ func TestRecordedStatesOfZeta2313(t *testing.T) {
 	}
 }
 
+// A version in which jobs can wait unseen is idle for nobody, however little it
+// does.
+func TestRecordedStatesOfZeta239(t *testing.T) {
+	const long = 12 * time.Minute
+	idle := decideOver(t, "2.3.9-dev", []phase{{"idle", long}}, 10)
+	require.Equal(t, decision{Row: scaling.RowIdleStale, Action: scaling.ScaleInBlocked, Current: "2", Target: "2"}, decisionOf(idle), idle.Reason)
+	require.Equal(t, []string{"metrics_missing"}, names(idle.BlockingConditions))
+	require.Contains(t, idle.Reason, "blocked jobs is UNKNOWN")
+	busy := decideOver(t, "2.3.9-dev", []phase{{"busy", long}}, 10)
+	require.Equal(t, decision{Row: scaling.RowSteady, Action: scaling.NoAction, Current: "2", Target: "2"}, decisionOf(busy), busy.Reason)
+	require.False(t, busy.MetricsValid)
+}
+
 // decideOver scrapes a recorded cluster through its phases on a virtual clock
 // and returns the last decision.
 func decideOver(t *testing.T, version string, phases []phase, maxWorkers int) scaling.Recommendation {
