@@ -165,6 +165,7 @@ func (p page) RoundTrip(*http.Request) (*http.Response, error) {
 func TestLongRepliesAreAnswersOneAfterTheOther(t *testing.T) {
 	const reply = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1,"7"]}]}}`
 	remote := remoteOver(t, page(reply+strings.Repeat(" ", 2*smallReply)), 3*smallReply)
+	remote.opts.Timeout = time.Minute // real time, on a machine that may be busy
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
