@@ -53,6 +53,8 @@ type alertmanager struct {
 	headers []http.Header
 	status  int
 	hang    bool
+	// elsewhere, if there is one, is where requests are sent on to.
+	elsewhere string
 }
 
 func newAlertmanager() *alertmanager {
@@ -80,7 +82,19 @@ func (am *alertmanager) stop() {
 func (am *alertmanager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	am.mu.Lock()
-	status, hang := am.status, am.hang
+	status, hang, elsewhere := am.status, am.hang, am.elsewhere
+	if elsewhere != "" && r.URL.Path != "/moved" {
+		am.mu.Unlock()
+		http.Redirect(w, r, elsewhere, status)
+		return
+	}
+	if r.URL.Path == "/moved" {
+		status, r.URL.Path = http.StatusOK, "/am/api/v2/alerts"
+		if r.Method == http.MethodGet { // which reads alerts
+			am.mu.Unlock()
+			return
+		}
+	}
 	if status/100 == 2 && !hang {
 		var batch []posted
 		if r.Method != http.MethodPost || r.URL.Path != "/am/api/v2/alerts" || json.Unmarshal(body, &batch) != nil {

@@ -74,6 +74,9 @@ func newSender(e Endpoint, limit int, logger *slog.Logger, options ...promconfig
 	if err != nil {
 		return nil, fmt.Errorf("HTTP client for Alertmanager %s: %w", u.Redacted(), err)
 	}
+	if e.HTTPClientConfig.FollowRedirects {
+		client.CheckRedirect = checkRedirect
+	}
 	s := &sender{
 		endpoint: e, url: strings.TrimRight(e.URL, "/") + "/api/v2/alerts", name: u.Redacted(), client: client,
 		queue: newQueue(limit), logger: logger.With("alertmanager", u.Redacted()), stopping: make(chan struct{}),
@@ -211,6 +214,24 @@ func bodyOf(batch []message) []byte {
 	}
 	b.WriteByte(']')
 	return b.Bytes()
+}
+
+// maxRedirects is how many redirects of one request are followed.
+const maxRedirects = 5
+
+// checkRedirect follows where the alerts and nothing but the alerts go along: a
+// POST that has become a GET reads alerts, and is answered 200 although none
+// was taken; another host must not see our credentials.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) > maxRedirects:
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	case req.Method != via[0].Method:
+		return fmt.Errorf("redirected to %s by a status that loses the alerts: use that URL, or status 307 or 308", req.URL.Redacted())
+	case req.URL.Hostname() != via[0].URL.Hostname():
+		return fmt.Errorf("redirected to another host, %s, which is not followed: use that URL", req.URL.Redacted())
+	}
+	return nil
 }
 
 func (s *sender) post(ctx context.Context, body []byte) error {
