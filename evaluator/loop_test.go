@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -149,22 +148,6 @@ func TestScopeIsNotForgottenWhileNobodyAnswers(t *testing.T) {
 	require.Greater(t, l.rec.newest("a").generation, before)
 }
 
-func TestFailingRestoreIsLoggedOncePerChangeOfState(t *testing.T) {
-	rs := fixture()
-	src := quietCluster(rs)
-	src.warn = func(_ string, isRange bool) bool { return isRange }
-	l := newLive(t, src, memory.New(), fixtureConfig(rs, scaling.DefaultBounds(), "a"), 1)
-	var log strings.Builder
-	l.r.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	for i := 100; i < 105; i++ {
-		l.tick(t, at(rs, i))
-	}
-	require.Equal(t, 1, strings.Count(log.String(), "windows could not be restored"))
-	src.warn = nil
-	l.tick(t, at(rs, 105))
-	require.Equal(t, 1, strings.Count(log.String(), "windows are restored"))
-}
-
 func TestRemovedScopeIsCleanedAtOnce(t *testing.T) {
 	rs := fixture()
 	src := quietCluster(rs)
@@ -289,21 +272,6 @@ func TestSampleWithoutScopeLabelIsIgnored(t *testing.T) {
 	table := newScopeTable([]string{"cluster"})
 	_, ok := table.find(labels.FromStrings("instance", "x"))
 	require.False(t, ok)
-}
-
-func TestProvisionalUntilTheRestoreIsWhole(t *testing.T) {
-	rs := fixture()
-	src := quietCluster(rs)
-	src.warn = func(_ string, isRange bool) bool { return isRange }
-	l := newLive(t, src, memory.New(), fixtureConfig(rs, scaling.DefaultBounds(), "a"), 1)
-	for i := 100; i < 103; i++ {
-		l.tick(t, at(rs, i))
-		require.True(t, l.rec.newest("a").provisional, "a range query with warnings is never folded")
-	}
-	src.warn = nil
-	l.tick(t, at(rs, 103))
-	require.False(t, l.rec.newest("a").provisional)
-	require.Equal(t, scaling.RowIdle, l.rec.newest("a").row)
 }
 
 func TestShadowsNeverDecide(t *testing.T) {

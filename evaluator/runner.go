@@ -179,6 +179,7 @@ func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
 	r.countReasons(cols)
 	if g.provWhole > lookback/step+1 {
 		g.promote()
+		r.noteRestore(at, nil)
 		return false
 	}
 	return true
@@ -205,7 +206,7 @@ func (r *runner) catchUp(ctx context.Context, at int64) bool {
 			from = kept - lookback
 		}
 	}
-	qctx, cancel := context.WithTimeout(ctx, max(r.QueryTimeout, g.interval))
+	qctx, cancel := context.WithTimeout(ctx, r.restoreTimeout())
 	defer cancel()
 	cols := askRange(qctx, r.Source, g.queries, time.UnixMilli(from), time.UnixMilli(at), g.interval)
 	if err := firstFailure(cols); err != nil {
@@ -228,6 +229,21 @@ func (r *runner) catchUp(ctx context.Context, at int64) bool {
 		g.foldFinal(cols, t)
 	}
 	return true
+}
+
+// restoreTimeout is how long the tick may wait for its windows. A start has all
+// the time that a query may take, as nothing is known before. Later the tick is
+// published without them before the next one is due; and well before, once that
+// has happened, because a server that hangs will do so again.
+func (r *runner) restoreTimeout() time.Duration {
+	switch g := r.group; {
+	case r.restoreFailing:
+		return g.interval / 2
+	case g.hasKept || g.hasProv:
+		return g.interval
+	default:
+		return max(r.QueryTimeout, g.interval)
+	}
 }
 
 // begin marks where a restore starts to read.
