@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,26 +89,22 @@ func (d *decoder) root() *yaml.Node {
 	return docs[0].Content[0]
 }
 
-// yamlError finds the place in an error of the YAML library.
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
+// anchorName is the only part of a file that the YAML library quotes.
+var anchorName = regexp.MustCompile(`anchor '.*'`)
 
+// syntax says where the file stops being YAML. What belongs to what is not known
+// in such a file: a line below anything secret may be part of it.
 func (d *decoder) syntax(err error) {
-	n, message := &yaml.Node{Line: 1, Column: 1}, err.Error()
-	if m := yamlError.FindStringSubmatch(message); m != nil {
-		message = m[2]
-		if line, err := strconv.Atoi(m[1]); err == nil && line > 0 {
-			n.Line = line
-		}
+	e := rules.LocateSyntaxError(d.content, err)
+	lines := strings.Split(string(d.content), "\n")
+	if before := lines[:min(e.Line, len(lines))]; slices.ContainsFunc(before, holdsSecret) {
+		d.hidden = map[int]bool{e.Line: true}
+		e.Message = anchorName.ReplaceAllString(e.Message, "anchor")
 	}
-	if lines := strings.Split(string(d.content), "\n"); n.Line <= len(lines) {
-		line := lines[n.Line-1]
-		n.Column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
+	if strings.Contains(e.Hint, "expr") { // said to authors of rule sets
+		e.Hint = "quote the value"
 	}
-	hint := ""
-	if strings.Contains(message, "cannot start any token") || strings.Contains(message, "mapping values") {
-		hint = "quote the value, and indent with spaces"
-	}
-	d.failf(n, rules.CheckYAML, hint, "not YAML: %s", message)
+	d.failf(&yaml.Node{Line: e.Line, Column: e.Column}, rules.CheckYAML, e.Hint, "not YAML: %s", e.Message)
 }
 
 // refuseAliases refuses anchors, aliases and merge keys: what they stand for

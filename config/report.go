@@ -114,10 +114,15 @@ func (r *report) snippet(p rules.Position) string {
 		return ""
 	}
 	s := rules.Snippet(r.content, p)
-	if secretLine.MatchString(fileKey.ReplaceAllString(s, "")) {
+	if holdsSecret(s) {
 		return ""
 	}
 	return s
+}
+
+// holdsSecret reports whether a line may hold a secret.
+func holdsSecret(line string) bool {
+	return secretLine.MatchString(fileKey.ReplaceAllString(line, ""))
 }
 
 // list returns every error in the order of the file; those of variables, flags

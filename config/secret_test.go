@@ -127,3 +127,19 @@ func TestSecretsOfJobsAreMasked(t *testing.T) {
   http_sd_configs: [{url: "http://inventory/targets?<secret>"}]
 `, shown)
 }
+
+// In a file that is not YAML nobody knows where a secret ends.
+func TestSecretsOfBrokenFilesAreNotQuoted(t *testing.T) {
+	for _, text := range []string{
+		"prometheus:\n  http_config:\n    basic_auth: {username: u, password: \"x\n      hunter2: [",
+		"prometheus:\n  headers:\n    X-Api-Key:\n      - |\n   hunter2\n",
+		"prometheus:\n  http_config:\n    authorization:\n      credentials: >\n        a\n     hunter2: b\n",
+		"prometheus:\n  http_config: {authorization: {credentials: *hunter2}}\n",
+		"web: {listen_address: ':9880'}\nprometheus: {http_config: {basic_auth: {password: hunter2}}\nstate: {}\n",
+		"prometheus:\n  http_config:\n    basic_auth:\n      password:\n\t\thunter2\n",
+	} {
+		_, err := loadText(t, text, nil, nil)
+		require.ErrorContains(t, err, "not YAML", text)
+		require.NotContains(t, err.Error(), "hunter2", text)
+	}
+}

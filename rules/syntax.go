@@ -63,7 +63,7 @@ func syntaxHint(message, line string) string {
 	case strings.Contains(message, "could not find expected ':'"):
 		return "a key is followed by a colon and a space"
 	case strings.Contains(message, "anchor"):
-		return "write the value out: rule sets have no aliases"
+		return "write the value out"
 	case !strings.Contains(message, "expected"):
 		return ""
 	case strings.ContainsAny(line, `"'`):
