@@ -401,6 +401,19 @@ func TestPausedBeforeItBegan(t *testing.T) {
 	require.Equal(t, scaling.ActionCancelled, b.events[len(b.events)-1].Execution.State)
 }
 
+func TestSuccessNamesWhoSaidSo(t *testing.T) {
+	for blind, want := range map[bool]string{false: "platform and inventory have 3 workers", true: "the inventory has 3 workers"} {
+		b := newBench(t, nil)
+		b.p.blind = blind
+		b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+		b.advance()
+		b.p.st.Ready = 3
+		b.converged(6, 3)
+		transitions := b.record().Action.Transitions
+		require.Equal(t, want, transitions[len(transitions)-1].Reason)
+	}
+}
+
 func TestConvergenceTimesOut(t *testing.T) {
 	b := newBench(t, nil)
 	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))

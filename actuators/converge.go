@@ -209,9 +209,12 @@ func (x *Executor) succeed(ctx context.Context, s *scope, a *scaling.Execution) 
 		if !same(d.Action, a) {
 			return false
 		}
-		cooldown, window := DefaultCooldown, time.Duration(0)
+		cooldown, window, who := DefaultCooldown, time.Duration(0), "the inventory has"
 		if d.cfg != nil {
 			cooldown, window = d.cfg.Cooldown, d.cfg.TriggerWindow
+		}
+		if d.cfg.observes() {
+			who = "platform and inventory have"
 		}
 		d.Failures, d.BackoffUntil, d.Booting = 0, time.Time{}, nil
 		d.CooldownUntil = d.now.Add(cooldown)
@@ -219,7 +222,7 @@ func (x *Executor) succeed(ctx context.Context, s *scope, a *scaling.Execution) 
 			d.CheckAt = d.now.Add(window)
 		}
 		d.Action.Error = ""
-		d.end(scaling.ActionSucceeded, fmt.Sprintf("platform and inventory have %d workers", d.Action.Target))
+		d.end(scaling.ActionSucceeded, fmt.Sprintf("%s %d workers", who, d.Action.Target))
 		return true
 	})
 }

@@ -30,7 +30,8 @@ func (c *Config) checkActive(r *report) {
 
 // checkCallback says what keeps Alertmanager from calling back.
 func (c *Config) checkCallback(r *report, mode string) {
-	if c.Web.BearerTokensFile == "" && c.Web.ConfigFile == "" {
+	// A file that cannot be read is an error by itself.
+	if c.Web.BearerTokensFile == "" && c.Web.ConfigFile == "" && !r.isSet("web.bearer_tokens_file") && !r.isSet("web.config_file") {
 		r.fail(mode, rules.CheckMissingKey, "set web.bearer_tokens_file, or basic_auth_users in web.config_file",
 			"%s is webhook, but nobody has a credential: Alertmanager's calls would be refused", mode)
 	}

@@ -78,6 +78,12 @@ func (r *report) diagnostic(p rules.Position, severity rules.Severity, check, hi
 	}
 }
 
+// isSet reports whether a value was given, be it a wrong one.
+func (r *report) isSet(path string) bool {
+	_, ok := r.places[path]
+	return ok
+}
+
 // at is the place of a path, of the first key below it (variables and flags set
 // keys without a section around), or of the nearest section around it.
 func (r *report) at(path string) rules.Position {
