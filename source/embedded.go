@@ -53,8 +53,10 @@ type Embedded struct {
 	scraper   *scrape.Manager
 	discovery *discovery.Manager
 	inProcess *inProcessServer
-	started   atomic.Bool
-	stop      context.CancelFunc
+	// plan is what is scraped now.
+	plan    *scrapePlan
+	started atomic.Bool
+	stop    context.CancelFunc
 }
 
 // reloadInterval is how soon new targets are scraped after they were
@@ -92,6 +94,7 @@ func OpenEmbedded(opts EmbeddedOptions) (*Embedded, error) {
 	if err := e.apply(plan); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
+	e.plan = plan
 	return e, nil
 }
 
@@ -148,7 +151,11 @@ func (e *Embedded) Reload(opts ScrapeOptions) error {
 	if err != nil {
 		return err
 	}
-	return e.apply(plan)
+	if err := e.apply(plan); err != nil {
+		return errors.Join(err, e.apply(e.plan))
+	}
+	e.plan = plan
+	return nil
 }
 
 func (e *Embedded) apply(p *scrapePlan) error {

@@ -216,6 +216,16 @@ func TestEmbeddedReload(t *testing.T) {
 	e.eventually(t, `count_over_time(up{instance="one"}[200ms]) > 1`, func(s []source.Sample) bool { return len(s) == 1 })
 	absent(t, e.Engine, `up{instance="two"}`, time.Now())
 
+	// What only turns out to be wrong when it is used leaves everything, too.
+	good := scrapes(one)
+	good.Configs = "- {job_name: x, static_configs: [{targets: ['127.0.0.1:1']}]}\n"
+	require.NoError(t, e.Reload(good))
+	e.eventually(t, `up{job="x"}`, is(0))
+	bad.Configs = "- {job_name: x, tls_config: {ca_file: nowhere.pem}, static_configs: [{targets: ['127.0.0.1:1']}]}\n"
+	require.Error(t, e.Reload(bad))
+	e.eventually(t, fmt.Sprintf(`up{instance="one"} and timestamp(up{instance="one"}) > %f`, float64(time.Now().UnixMilli())/1000), is(1))
+	absent(t, e.Engine, `up{instance="two"}`, time.Now())
+
 	require.NoError(t, e.Reload(scrapes(one, two)))
 	e.eventually(t, `sum(up)`, is(2))
 	require.NoError(t, e.Reload(scrapes(two)))

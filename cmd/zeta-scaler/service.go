@@ -241,23 +241,16 @@ func (s *service) swap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old := s.samples.current.Load()
-	next := old
-	// A source that has not changed goes on, with its pinned replica: one that is
-	// new begins at the first, and values of two would alternate.
-	if cfg.Prometheus != nil && !reflect.DeepEqual(s.cfg.Prometheus, cfg.Prometheus) {
-		if next, err = newRemote(cfg, s.logger); err != nil {
-			return err
-		}
+	swap, err := s.samples.swap(s.cfg, cfg, s.logger)
+	if err != nil {
+		return err
 	}
-	s.samples.current.Store(next)
 	if t := s.term.Load(); t != nil {
 		if err := t.reload(ctx, cfg, scopes); err != nil {
-			s.samples.current.Store(old)
-			return errors.Join(err, next.dismiss(old))
+			return errors.Join(err, swap.back())
 		}
 	}
-	if err := old.dismiss(next); err != nil {
+	if err := swap.done(); err != nil {
 		s.logger.Warn("closing the replaced source", "err", err)
 	}
 	// The level was checked when the configuration was loaded.
@@ -270,6 +263,15 @@ func (s *service) swap(ctx context.Context) error {
 	return nil
 }
 
+// database is what of an embedded Prometheus is only read at a start: nil if
+// there is none.
+func database(e *config.Embedded) *config.Embedded {
+	if e == nil {
+		return nil
+	}
+	return &config.Embedded{Path: e.Path, Retention: e.Retention}
+}
+
 // sameFixedParts refuses a reload that changes what is only read at a start:
 // half of a configuration must never run.
 func sameFixedParts(old, next *config.Config) error {
@@ -280,8 +282,7 @@ func sameFixedParts(old, next *config.Config) error {
 	}{
 		{"web", old.Web, next.Web},
 		{"log.format", old.Log.Format, next.Log.Format},
-		{"embedded", old.Embedded, next.Embedded},
-		{"clusters", old.Clusters, next.Clusters},
+		{"embedded", database(old.Embedded), database(next.Embedded)},
 		{"state", old.State, next.State},
 		{"leadership", old.Leadership, next.Leadership},
 		{"history", old.History, next.History},

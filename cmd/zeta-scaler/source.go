@@ -16,7 +16,6 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/source"
-	"github.com/zeta-scaler/zeta-scaler/zeta"
 )
 
 // backend is what samples come from for one configuration: a remote Prometheus
@@ -29,9 +28,9 @@ type backend struct {
 	close func() error
 }
 
-// dismiss closes a backend unless it is the one that goes on.
-func (b *backend) dismiss(inFavourOf *backend) error {
-	if b == inFavourOf || b.close == nil {
+// dismiss closes a backend that was replaced.
+func (b *backend) dismiss() error {
+	if b.close == nil {
 		return nil
 	}
 	return b.close()
@@ -42,7 +41,8 @@ func (b *backend) dismiss(inFavourOf *backend) error {
 type samples struct {
 	current  atomic.Pointer[backend]
 	embedded *source.Embedded
-	exporter *zeta.Exporter
+	// scraped is what the embedded Prometheus scrapes.
+	scraped scraped
 }
 
 func (s *samples) Instant(ctx context.Context, expr string, at time.Time) (source.Vector, error) {
@@ -77,25 +77,18 @@ func openSamples(cfg *config.Config, logger *slog.Logger) (*samples, error) {
 		s.current.Store(b)
 		return s, nil
 	}
+	var err error
+	if s.scraped, err = newScraped(cfg, logger); err != nil {
+		return nil, err
+	}
 	reg := prometheus.NewRegistry()
 	o := cfg.EmbeddedOptions()
-	o.Logger, o.Registerer, o.Internals = logger, reg, reg
-	if len(cfg.Clusters) > 0 {
-		e, err := zeta.NewExporter(zeta.ExporterOptions{Clusters: cfg.ClusterConfigs(), Logger: logger, Process: prometheus.NewRegistry()})
-		if err != nil {
-			return nil, err
-		}
-		s.exporter = e
-		o.Scrape.InProcess = append(o.Scrape.InProcess, source.InProcess{
-			Job: "zeta", Instance: "zeta-scaler", HonorLabels: true, Handler: e.Handler(),
-		})
-	}
-	e, err := source.OpenEmbedded(o)
-	if err != nil {
+	o.Logger, o.Registerer, o.Internals, o.Scrape = logger, reg, reg, s.scraped.options
+	if s.embedded, err = source.OpenEmbedded(o); err != nil {
+		s.scraped.close()
 		return nil, fmt.Errorf("opening the embedded Prometheus: %w", err)
 	}
-	s.embedded = e
-	s.current.Store(&backend{Source: e, registry: reg})
+	s.current.Store(&backend{Source: s.embedded, registry: reg})
 	return s, nil
 }
 
@@ -120,9 +113,7 @@ func (s *samples) run(ctx context.Context) error {
 }
 
 func (s *samples) close() error {
-	if s.exporter != nil {
-		s.exporter.Close()
-	}
+	s.scraped.close()
 	if s.embedded == nil {
 		return nil
 	}
