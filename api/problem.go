@@ -80,7 +80,7 @@ func asFailure(err error, c echo.Context) *failure {
 // writeError is echo's error handler.
 func (s *server) writeError(err error, c echo.Context) {
 	f := asFailure(err, c)
-	if gone := errors.Is(c.Request().Context().Err(), context.Canceled); f.Status >= 500 && !f.quiet && !gone {
+	if gone := errors.Is(c.Request().Context().Err(), context.Canceled); f.Status >= 500 && f.Status != http.StatusNotImplemented && !f.quiet && !gone {
 		s.Logger.Error("request failed", "method", c.Request().Method, "path", c.Path(),
 			"status", f.Status, "err", f)
 	}

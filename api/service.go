@@ -49,7 +49,8 @@ func (s *server) PostReload(c echo.Context) error {
 		return refuse(http.StatusNotImplemented, "this process has no configuration to read again")
 	}
 	if err := s.Reload(c.Request().Context()); err != nil {
-		return fail(http.StatusInternalServerError, fmt.Sprintf("nothing was changed: %s", err), err)
+		// Whoever reloads logs what went wrong, asked for by whatever means.
+		return &failure{Problem: problem(http.StatusInternalServerError, fmt.Sprintf("nothing was changed: %s", err)), quiet: true}
 	}
 	return c.String(http.StatusOK, "The configuration was read again.\n")
 }

@@ -55,7 +55,11 @@ func (d *decoder) checkFormat(root *yaml.Node) bool {
 		return true
 	}
 	if !slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return slices.Contains(setKeys(), n.Value) }) {
-		d.failf(root, CheckFormat, "a rule set begins with the line format: "+Format, "the file is no rule set: none of its keys is one of a rule set")
+		hint := "a rule set begins with the line format: " + Format
+		if slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return n.Value == "rule_files" || n.Value == "packs" }) {
+			hint = "it looks like a rule test: zeta-scaler test FILE runs those"
+		}
+		d.failf(root, CheckFormat, hint, "the file is no rule set: none of its keys is one of a rule set")
 		return false
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {

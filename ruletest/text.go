@@ -24,7 +24,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		r.Files[i].writeText(b)
 	}
 	tests, failed := r.Counts()
-	fmt.Fprintf(b, "%d tests, %d failed\n", tests, failed)
+	fmt.Fprintf(b, "%s, %d failed\n", counted(tests), failed)
 	return b.Flush()
 }
 
@@ -48,10 +48,17 @@ func (f *FileResult) writeText(w io.Writer) {
 	if f.failed() > 0 {
 		word = "FAIL "
 	}
-	fmt.Fprintf(w, "%s %s (%d tests)\n", word, f.File, len(f.Tests))
+	fmt.Fprintf(w, "%s %s (%s)\n", word, f.File, counted(len(f.Tests)))
 	for i := range f.Tests {
 		f.Tests[i].writeText(w)
 	}
+}
+
+func counted(tests int) string {
+	if tests == 1 {
+		return "1 test"
+	}
+	return fmt.Sprintf("%d tests", tests)
 }
 
 func (t *TestResult) writeText(w io.Writer) {

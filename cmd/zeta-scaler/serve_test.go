@@ -210,6 +210,7 @@ func TestServeReloads(t *testing.T) {
 	eventually(t, "more ticks", func() bool { return p.evaluations() >= evaluated+2 })
 	require.Equal(t, "1.1.0", version())
 	require.Equal(t, 1, p.log.count("reload failed"))
+	require.Zero(t, p.log.count("request failed"), "said once")
 	require.Contains(t, p.get("/-/ready"), "ready")
 
 	// The same by signal, with a broken configuration.
