@@ -18,7 +18,7 @@ type Loop struct {
 // FailureReasons are the values of evaluation_failures_total's label reason.
 func FailureReasons() []string {
 	return []string{
-		"no_answer", "query_error", "warnings", "timeout",
+		"no_answer", "query_error", "warnings",
 		"duplicate_series", "invalid_value", "restore", "store",
 	}
 }
