@@ -162,7 +162,18 @@ func (d *decoder) unknown(key *yaml.Node, path string, fields []field) {
 	case strings.HasSuffix(key.Value, "_ref") && strings.Contains(path, httpConfig):
 		hint = "there is no secret manager here: use the key that ends in _file"
 	}
-	d.failf(key, rules.CheckUnknownKey, hint, "unknown key %q in %s", key.Value, title(path))
+	d.failf(key, rules.CheckUnknownKey, hint, "unknown key %q in %s", keyName(key.Value, path), title(path))
+}
+
+// keyName is a key as errors show it. Where secrets stand, one that lacks the
+// space after its colon, as in {password:x}, is shown without what was meant to
+// be the value.
+func keyName(key, path string) string {
+	end := strings.IndexAny(key, ": \t\"'")
+	if end < 0 || !secretPath(path) {
+		return key
+	}
+	return key[:end] + "…"
 }
 
 // structure decodes a struct that is an element of a list: nothing overrides

@@ -110,7 +110,7 @@ func (r *report) at(path string) rules.Position {
 // a file are taken out before.
 var (
 	fileKey    = regexp.MustCompile(`\w+_files?\b`)
-	secretLine = regexp.MustCompile(`(?i)http_config|pass?w|pass\b|phrase|secret|token|credential|auth|cookie|api.?key|bearer|://[^/\s]*@|\bkey\s*:|\bca\s*:|\bcert\s*:`)
+	secretLine = regexp.MustCompile(`(?i)http_config|pass?w|pass\b|phrase|secret|token|credential|auth|cookie|api.?key|bearer|:.*@|\bkey\s*:|\bca\s*:|\bcert\s*:`)
 )
 
 // snippet quotes a line of the file, unless it may hold a secret: errors end up

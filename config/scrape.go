@@ -65,13 +65,17 @@ var (
 	// nobody sees.
 	jobNoise   = regexp.MustCompile(`\byaml: (unmarshal errors:)?\s*|\bscrape_configs: |\bparsing YAML file [^:]*: |\bline \d+: `)
 	userInfo   = regexp.MustCompile(`://[^/\s"]*@`)
-	unknownJob = regexp.MustCompile(`field (\S+) (?:not found|already set) in type`)
+	unknownJob = regexp.MustCompile(`field (.+) (?:not found|already set) in type`)
+	// notASection is a value where a mapping is expected, which may be the secret
+	// that should be in it.
+	notASection = regexp.MustCompile("(cannot unmarshal !!\\w+) `.*` (into (?:config\\.|url\\.Values))")
 )
 
 // badJob reports an error of Prometheus, at the key that it names if it does.
 func (d *decoder) badJob(job *yaml.Node, path string, err error) {
 	for line := range strings.SplitSeq(jobNoise.ReplaceAllString(err.Error(), ""), "\n") {
 		line = userInfo.ReplaceAllString(strings.TrimSpace(line), "://…@")
+		line = notASection.ReplaceAllString(line, "$1 $2")
 		if line == "" {
 			continue
 		}
@@ -80,6 +84,7 @@ func (d *decoder) badJob(job *yaml.Node, path string, err error) {
 			if key := findKey(job, m[1]); key != nil {
 				where = key
 			}
+			line = strings.Replace(line, m[1], keyName(m[1], path), 1)
 		}
 		d.failf(where, rules.CheckValue, "the keys are those of Prometheus' scrape_config", "%s: %s", path, line)
 	}

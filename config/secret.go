@@ -87,19 +87,20 @@ func (d *decoder) secretEntry(key *yaml.Node, path string) bool {
 	if d.origin != FromFile || !secretName.MatchString(key.Value) {
 		return false
 	}
-	hint := "set " + variable(join(path, key.Value))
+	name := keyName(key.Value, path)
+	hint := "set " + variable(join(path, name))
 	switch {
 	case strings.HasSuffix(path, ".headers"):
-		hint = "write it into a file and name that in http_config.http_headers." + key.Value + ".files, or " + hint
+		hint = "write it into a file and name that in http_config.http_headers." + name + ".files, or " + hint
 	case strings.HasSuffix(path, ".endpoint_params"):
 		hint = "client_secret_file takes the client's secret from a file"
 		if !strings.Contains(path, "[") {
-			hint += "; else set " + variable(join(path, key.Value))
+			hint += "; else set " + variable(join(path, name))
 		}
 	case !strings.HasSuffix(path, ".query_params"):
 		return false
 	}
-	d.failf(key, CheckSecret, hint, "%s is a secret by its name, which the configuration file may not hold", join(path, key.Value))
+	d.failf(key, CheckSecret, hint, "%s is a secret by its name, which the configuration file may not hold", join(path, name))
 	return true
 }
 
@@ -148,6 +149,9 @@ func (d *decoder) refuseSecrets(n *yaml.Node) {
 // passwordInURL matches a URL with a user and a password.
 var passwordInURL = regexp.MustCompile(`://[^/\s@]*:[^/\s@]+@`)
 
+// headerValues is the key of http_headers that holds what is sent as it stands.
+const headerValues = "values"
+
 // mask replaces values whose keys say that they are secrets, and the queries of
 // URLs: jobs may have parameters that nothing but the file can hold.
 func mask(n *yaml.Node, secret bool) {
@@ -164,7 +168,7 @@ func mask(n *yaml.Node, secret bool) {
 		inside := secret
 		if n.Kind == yaml.MappingNode {
 			key := n.Content[i-i%2].Value
-			inside = i%2 == 1 && (secret || c.Kind != yaml.MappingNode && secretName.MatchString(key) &&
+			inside = i%2 == 1 && (secret || key == headerValues || c.Kind != yaml.MappingNode && secretName.MatchString(key) &&
 				!fileKey.MatchString(key) && !strings.HasSuffix(key, "_url"))
 		}
 		mask(c, inside)

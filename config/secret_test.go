@@ -63,6 +63,14 @@ func TestSecretsInOddPlacesStayThere(t *testing.T) {
 		"embedded: {scrape_configs: [{job_name: a, static_configs: [{targets: ['http://u:hunter2@x']}]}]}\n",
 		"embedded: {scrape_configs: [{job_name: a, proxy_url: 'http://u:hunter2@x'}]}\n",
 		"embedded: {scrape_configs: [{job_name: a, http_sd_configs: [{url: 'http://u:hunter2@x'}]}]}\n",
+		// A space or a slash too few.
+		"prometheus: {http_config: {basic_auth: {username: ann, password:hunter2}}}\n",
+		"prometheus: {query_params: {token:hunter2}}\n",
+		"prometheus: {headers: {X-Api-Key:\"hunter2\"}}\n",
+		"clusters:\n- name: a\n  urls: ['http:/u:hunter2@m:8080']\n",
+		"embedded: {scrape_configs: [{job_name: a, authorization: {credentials:hunter2}}]}\n",
+		"embedded: {scrape_configs: [{job_name: a, basic_auth: hunter2}]}\n",
+		"embedded: {scrape_configs: [{job_name: a, http_headers: {X-Api-Key: hunter2}}]}\n",
 	} {
 		_, err := loadText(t, text, nil, nil)
 		require.Error(t, err, text)
@@ -116,6 +124,7 @@ func TestSecretsOfJobsAreMasked(t *testing.T) {
     - job_name: a
       params: {token: [hunter2], module: [http]}
       authorization: {type: Bearer}
+      http_headers: {X-Api-Key: {values: [hunter2]}}
       http_sd_configs: [{url: "http://inventory/targets?key=hunter2"}]
 `, nil, nil)
 	require.NoError(t, err)
@@ -124,6 +133,7 @@ func TestSecretsOfJobsAreMasked(t *testing.T) {
 	require.Equal(t, `- job_name: a
   params: {token: [<secret>], module: [http]}
   authorization: {type: Bearer}
+  http_headers: {X-Api-Key: {values: [<secret>]}}
   http_sd_configs: [{url: "http://inventory/targets?<secret>"}]
 `, shown)
 }
