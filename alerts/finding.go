@@ -50,7 +50,7 @@ func findings(ev *scaling.Evaluation) []finding {
 	}
 	if !r.MetricsValid {
 		f := finding{name: MetricsInvalid, severity: Warning, after: patience}
-		if shortage(r) {
+		if shortage(ev) {
 			f.severity = Page
 		}
 		out = append(out, f)
@@ -73,7 +73,7 @@ func failure(ev *scaling.Evaluation) (finding, bool) {
 		return finding{}, false
 	}
 	f := finding{name: ActionFailed, severity: Warning, goesOn: !x.State.Final()}
-	if shortage(&ev.Recommendation) {
+	if shortage(ev) {
 		f.severity = Page
 	}
 	fresh := failed(x) && ev.Tick.Sub(endedAt(x)) < failureLasts
@@ -97,14 +97,14 @@ func endedAt(x *scaling.Execution) time.Time {
 }
 
 // shortage reports whether a shortage is sustained that more workers could
-// end. In the rows that are left out, a trigger of class blocking is held by a
-// guard, or the worker count is not to change at all.
-func shortage(r *scaling.Recommendation) bool {
-	switch r.Row {
-	case scaling.RowUnsatisfiable, scaling.RowBlind, scaling.RowBlindIdle, scaling.RowPaused, scaling.RowApplicationMode:
+// end: one that a guard holds is none, whatever else decides. A scope that is
+// paused or of fixed capacity is not to change at all.
+func shortage(ev *scaling.Evaluation) bool {
+	switch ev.Recommendation.Row {
+	case scaling.RowPaused, scaling.RowApplicationMode:
 		return false
 	}
-	return slices.ContainsFunc(r.TriggerConditions, func(c scaling.Condition) bool { return c.Class == scaling.Blocking })
+	return ev.Facts.Has(scaling.FactShortage)
 }
 
 // labelsOf are a finding's labels: identity and nothing that moves.

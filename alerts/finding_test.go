@@ -53,6 +53,11 @@ func TestWhatRaisesAnAlert(t *testing.T) {
 	unknown.Recommendation.Row = scaling.RowWorkersUnknown
 	saturated := invalid(true)
 	saturated.Recommendation.TriggerConditions[0].Class = scaling.Saturation
+	saturated.Facts = scaling.FactSaturated
+	// CPU decides, and what waits is held by a guard: a trigger, but no shortage.
+	busy := held
+	busy.Recommendation.Row, busy.Recommendation.Action = scaling.RowSaturated, scaling.ScaleOut
+	busy.Facts = scaling.FactSaturated | scaling.FactGuardHolds | scaling.FactHeldBack | scaling.FactShortagePresent
 	for name, tc := range map[string]struct {
 		ev   scaling.Evaluation
 		want []string
@@ -70,6 +75,8 @@ func TestWhatRaisesAnAlert(t *testing.T) {
 		"invalid, held back":  {held, []string{"ZetaMetricsInvalid/warning"}},
 		"invalid, paused":     {paused, []string{"ZetaMetricsInvalid/warning"}},
 		"invalid, saturation": {saturated, []string{"ZetaMetricsInvalid/warning"}},
+		"invalid, held, busy": {busy, []string{"ZetaScaleOutRecommended/warning", "ZetaMetricsInvalid/warning"}},
+		"failed, held, busy":  {withAction(busy, scaling.ActionFailed), []string{"ZetaScaleOutRecommended/warning", "ZetaActionFailed/warning", "ZetaMetricsInvalid/warning"}},
 		"failed":              {withAction(steady(), scaling.ActionFailed), []string{"ZetaActionFailed/warning"}},
 		"failed, shortage":    {withAction(scaleOut(2), scaling.ActionFailed), []string{"ZetaScaleOutRecommended/warning", "ZetaActionFailed/page"}},
 		"under way":           {withAction(steady(), scaling.ActionConverging), nil},
@@ -159,6 +166,10 @@ func TestAnnotations(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(b), string(got))
 	require.Contains(t, one(t, raised(t, strong)).Annotations["summary"], "(strong)")
+	ev = steady()
+	ev.Recommendation.Action, ev.Recommendation.Row = scaling.ScaleInBlocked, scaling.RowAboveMaxBlocked
+	require.Equal(t, "prod: 4 workers are more than max_workers, but it must not shrink now",
+		one(t, raised(t, ev)).Annotations["summary"], "it may be as busy as can be")
 }
 
 // withAction has an action of that state as its latest.

@@ -307,6 +307,7 @@ func scaleOut(generation uint64, labels ...scaling.Label) scaling.Evaluation {
 	r.Action, r.Row, r.RecommendedWorkers = scaling.ScaleOut, scaling.RowShortage, new(5)
 	r.Reason = "blocked jobs 2 > 0 for 5m30s (window 5m); 4 → 5 workers"
 	r.TriggerConditions = []scaling.Condition{blocking()}
+	ev.Facts = scaling.FactCurrentKnown | scaling.FactShortage | scaling.FactShortagePresent
 	return ev
 }
 
@@ -325,6 +326,7 @@ func invalid(shortage bool) scaling.Evaluation {
 	r.MetricsValid, r.Row = false, scaling.RowBlind
 	if shortage {
 		r.Row, r.TriggerConditions = scaling.RowShortageBlind, []scaling.Condition{blocking()}
+		ev.Facts = scaling.FactShortage | scaling.FactShortagePresent
 	}
 	return ev
 }
