@@ -149,7 +149,11 @@ func TestBegunAnswersAreCutOff(t *testing.T) {
 func TestHandlersLearnTheUser(t *testing.T) {
 	s := listen(t, Options{OpenReads: true, ConfigFile: users(t), BearerTokensFile: write(t, "tokens", "s3cret-token\n")})
 	var got string
-	h := s.Protect(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = User(r.Context()) }))
+	h := s.Protect(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodOptions { // what can be asked for is no secret
+			got = User(r.Context())
+		}
+	}))
 	ask := func(method string, credential func(*http.Request)) string {
 		got = "nobody was let in"
 		r := httptest.NewRequestWithContext(t.Context(), method, "/", http.NoBody)

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -159,6 +161,9 @@ func (s *Server) Protect(h http.Handler) http.Handler {
 	checked := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, status, detail := s.refuse(r)
 		if status != 0 {
+			if s.o.OpenReads {
+				status, detail = orImpossible(h, w, r, status, detail)
+			}
 			if status == http.StatusUnauthorized {
 				w.Header().Set("WWW-Authenticate", `Basic realm="zeta-scaler", charset="UTF-8"`)
 			}
@@ -235,6 +240,37 @@ func (s *Server) refuse(r *http.Request) (user string, status int, detail string
 	}
 	return user, 0, ""
 }
+
+// orImpossible is the answer to a request that may not pass. Where no credential
+// would help, because there is no such path or the path does not take the method,
+// it says so, or people would set up one in vain. OPTIONS tells, and is a read.
+func orImpossible(h http.Handler, w http.ResponseWriter, r *http.Request, status int, detail string) (int, string) {
+	ask := r.Clone(r.Context())
+	ask.Method, ask.Body, ask.ContentLength = http.MethodOptions, http.NoBody, 0
+	told := &recorder{ResponseWriter: nowhere{}}
+	h.ServeHTTP(told, ask)
+	allow := told.Header().Get("Allow")
+	switch {
+	case told.status == http.StatusNotFound:
+		return http.StatusNotFound, "there is nothing at this path"
+	case allow != "" && !slices.Contains(strings.Split(allow, ", "), r.Method):
+		w.Header().Set("Allow", allow)
+		return http.StatusMethodNotAllowed, "this method is not possible here; allowed: " + allow
+	}
+	return status, detail
+}
+
+// nowhere is a response that nobody reads but for its headers.
+type nowhere http.Header
+
+// Header are the headers.
+func (n nowhere) Header() http.Header { return http.Header(n) }
+
+// WriteHeader does nothing.
+func (nowhere) WriteHeader(int) {}
+
+// Write does nothing.
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 
 // recover turns a panic of a handler into a 500 and a line in the log. An
 // answer that has begun is cut off, so that nobody takes it for whole.

@@ -100,6 +100,43 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+// Whoever asks for what there is not hears that, and not that it takes a
+// credential; only where reads are open, or it would tell strangers.
+func TestACredentialIsAskedForWhereItHelps(t *testing.T) {
+	var ran []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(http.ResponseWriter, *http.Request) { ran = append(ran, "status") })
+	mux.HandleFunc("POST /pause", func(http.ResponseWriter, *http.Request) { ran = append(ran, "pause") })
+	for _, tc := range []struct {
+		method, path      string
+		open, known, shut int
+		allow             string
+	}{
+		{"POST", "/pause", 403, 401, 401, ""},
+		{"PUT", "/pause", 405, 405, 401, "POST"},
+		{"POST", "/status", 405, 405, 401, "GET, HEAD"},
+		{"PURGE", "/status", 405, 405, 401, "GET, HEAD"},
+		{"POST", "/nothing", 404, 404, 401, ""},
+		{"POST", "/p%61use", 403, 401, 401, ""},
+	} {
+		t.Run(tc.method+tc.path, func(t *testing.T) {
+			for o, want := range map[Options]int{
+				{OpenReads: true}: tc.open, {OpenReads: true, ConfigFile: users(t)}: tc.known, {ConfigFile: users(t)}: tc.shut,
+			} {
+				w := httptest.NewRecorder()
+				listen(t, o).Protect(mux).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil))
+				require.Equal(t, want, w.Code, w.Body)
+				require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+				require.Equal(t, want == 405, w.Header().Get("Allow") != "")
+				if want == 405 {
+					require.Equal(t, tc.allow, w.Header().Get("Allow"))
+				}
+			}
+		})
+	}
+	require.Empty(t, ran)
+}
+
 func TestRotatedTokensCountAtOnce(t *testing.T) {
 	tokens := write(t, "tokens", "old\n")
 	s := listen(t, Options{BearerTokensFile: tokens})
