@@ -47,7 +47,7 @@ func (w *sentence) heldBy() Blocker {
 
 func (w *sentence) row(id scaling.RowID) string {
 	d, m := &w.t.decision, w.t.member
-	triggers := d.OutSustained &^ m.guards
+	triggers := d.OutSustained &^ m.guards &^ d.heldBackMask // what a guard holds asks for nothing
 	switch id {
 	case scaling.RowPaused:
 		return "paused: the worker count stays as it is"
@@ -71,6 +71,8 @@ func (w *sentence) row(id scaling.RowID) string {
 		return "the metrics cannot be relied on: " + w.blindness()
 	case scaling.RowUnsatisfiable:
 		return w.unsatisfiable()
+	case scaling.RowTightWithDemand:
+		return w.conditions(triggers, scaling.Out) + ", and " + w.demand()
 	case scaling.RowTightAlone:
 		return w.conditions(triggers, scaling.Out) + w.tightAlone()
 	default:

@@ -84,6 +84,14 @@ func TestReasonsSayWhatIs(t *testing.T) {
 			with: story{"slots": line(1)},
 			want: "slots 1 > 0.8 for 5m30s (window 1m30s), but slots alone never scale: nothing waits and nothing is saturated",
 		},
+		"full slots and a demand that lasted": {
+			with: story{"slots": line(1), "jobs": line(2)},
+			want: "slots 1 > 0.8 for 5m30s (window 1m30s), and jobs is 2 for 5m30s; 4 → 5 workers",
+		},
+		"what a guard holds is no cause of a scale-out": {
+			with: story{"cpu": line(0.95), "age": line(90), "big": line(9)},
+			want: "CPU 0.95 > 0.8 for 5m30s (window 1m30s); 4 → 5 workers",
+		},
 		"the floor does not wait for the cooldown": {
 			bounds: scaling.Bounds{Min: 5, Max: 8}, exec: &state.ExecutionRecord{CooldownUntil: late},
 			want: "4 workers are fewer than min_workers 5; 4 → 5 workers",
