@@ -126,7 +126,7 @@ func (d *decoder) table(n *yaml.Node, f field, path string, below []string) []le
 			return
 		}
 		entry := field{typ: elem(f.typ), checks: f.checks}
-		if d.secretEntry(key, path) {
+		if d.secretEntry(key, value, path) {
 			return
 		}
 		leaves = append(leaves, d.member(key, value, entry, join(path, key.Value), extend(below, key.Value))...)

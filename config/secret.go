@@ -83,13 +83,18 @@ func secretHint(path string) string {
 
 // secretEntry refuses headers and parameters whose names say that they are
 // secrets.
-func (d *decoder) secretEntry(key *yaml.Node, path string) bool {
+func (d *decoder) secretEntry(key, value *yaml.Node, path string) bool {
 	if d.origin != FromFile || !secretName.MatchString(key.Value) {
 		return false
 	}
 	name := keyName(key.Value, path)
 	hint := "set " + variable(join(path, name))
 	switch {
+	case strings.HasSuffix(path, ".http_headers"):
+		if findKey(value, headerValues) == nil {
+			return false
+		}
+		hint = "write it into a file and name that in files"
 	case strings.HasSuffix(path, ".headers"):
 		hint = "write it into a file and name that in http_config.http_headers." + name + ".files, or " + hint
 	case strings.HasSuffix(path, ".endpoint_params"):

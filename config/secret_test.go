@@ -53,6 +53,7 @@ func TestSecretsInOddPlacesStayThere(t *testing.T) {
 		"clusters: [{name: a, urls: ['http://u:hunter2@m:8080']}]\n",
 		"clusters: [{name: a, urls: ['http://m'], http_config: {tls_config: {key: hunter2}}}]\n",
 		"prometheus: {http_config: {http_headers: {X: {secrets: [hunter2]}}}}\n",
+		"prometheus: {http_config: {http_headers: {X-Api-Key: {values: [hunter2]}}}}\n",
 		"prometheus: {http_config: {proxy_url: 'foo://u:hunter2@p'}}\n",
 		"prometheus: {http_config: {oauth2: {client_id: a, token_url: 'http://u:hunter2@t'}}}\n",
 		"prometheus: {http_config: {oauth2: {client_id: a, token_url: 'http://t?key=hunter2'}}}\n",
