@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -44,6 +43,7 @@ blackbox exporter does.`,
 type exporter struct {
 	load    func() (*config.Config, error)
 	logger  *slog.Logger
+	level   *promslog.Level
 	process *prometheus.Registry
 	cfg     *config.Config
 	current atomic.Pointer[zeta.Exporter]
@@ -55,7 +55,7 @@ func runExporter(ctx context.Context, stderr io.Writer, load func() (*config.Con
 		return err
 	}
 	e := &exporter{load: load, process: newRegistry()}
-	if e.logger, _, err = newLogger(stderr, cfg.Log); err != nil {
+	if e.logger, e.level, err = newLogger(stderr, cfg.Log); err != nil {
 		return err
 	}
 	e.process.MustRegister(versioncollector.NewCollector("zeta_scaler"))
@@ -100,11 +100,17 @@ func (e *exporter) use(cfg *config.Config) error {
 // reload reads the configuration again and swaps to it, all of it or nothing.
 func (e *exporter) reload(context.Context) {
 	cfg, err := e.load()
-	if err == nil && !reflect.DeepEqual(e.cfg.Web, cfg.Web) {
-		err = errors.New("web has changed, which needs a restart: nothing was reloaded")
+	if err == nil {
+		err = needsRestart([]part{
+			{"web", e.cfg.Web, cfg.Web},
+			{"log.format", e.cfg.Log.Format, cfg.Log.Format},
+		})
 	}
 	if err == nil {
 		err = e.use(cfg)
+	}
+	if err == nil {
+		err = e.level.Set(cfg.Log.Level) // checked when the configuration was loaded
 	}
 	if err != nil {
 		e.logger.Error("reload failed, the old configuration stays", "err", err)

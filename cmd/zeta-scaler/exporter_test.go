@@ -24,5 +24,17 @@ func TestExporterReload(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	eventually(t, "the other cluster", func() bool { return p.metric(`seatunnel_zeta_workers{cluster="two"}`) == "2" })
 	require.Empty(t, p.metric(`seatunnel_zeta_workers{cluster="one"}`))
+
+	write(t, dir, "zeta-scaler.yml", config("three")+"log: {format: json}\n")
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	eventually(t, "a restart is asked for", func() bool { return p.log.count("log.format has changed, which needs a restart") == 1 })
+	write(t, dir, "zeta-scaler.yml", config("three")+"log: {level: error}\n")
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	eventually(t, "the third cluster", func() bool { return p.metric(`seatunnel_zeta_workers{cluster="three"}`) == "2" })
+	reloaded := p.log.count("configuration reloaded")
+	write(t, dir, "zeta-scaler.yml", config("four")+"log: {level: error}\n")
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	eventually(t, "the fourth cluster", func() bool { return p.metric(`seatunnel_zeta_workers{cluster="four"}`) == "2" })
+	require.Equal(t, reloaded, p.log.count("configuration reloaded"), "the level has changed")
 	p.stop()
 }

@@ -247,20 +247,17 @@ func (s *service) swap(ctx context.Context) error {
 	}
 	if t := s.term.Load(); t != nil {
 		if err := t.reload(ctx, cfg, scopes); err != nil {
-			return errors.Join(err, swap.back())
+			return errors.Join(err, swap.rollback())
 		}
 	}
-	if err := swap.done(); err != nil {
+	s.cfg = cfg
+	s.running.Store(cfg)
+	s.warn(cfg)
+	if err := swap.commit(); err != nil {
 		s.logger.Warn("closing the replaced source", "err", err)
 	}
 	// The level was checked when the configuration was loaded.
-	if err := s.level.Set(cfg.Log.Level); err != nil {
-		return err
-	}
-	s.warn(cfg)
-	s.cfg = cfg
-	s.running.Store(cfg)
-	return nil
+	return s.level.Set(cfg.Log.Level)
 }
 
 // database is what of an embedded Prometheus is only read at a start: nil if
@@ -272,14 +269,16 @@ func database(e *config.Embedded) *config.Embedded {
 	return &config.Embedded{Path: e.Path, Retention: e.Retention}
 }
 
+// part is a part of the configuration before and after a reload.
+type part struct {
+	name      string
+	old, next any
+}
+
 // sameFixedParts refuses a reload that changes what is only read at a start:
 // half of a configuration must never run.
 func sameFixedParts(old, next *config.Config) error {
-	var changed []string
-	for _, part := range []struct {
-		name      string
-		old, next any
-	}{
+	return needsRestart([]part{
 		{"web", old.Web, next.Web},
 		{"log.format", old.Log.Format, next.Log.Format},
 		{"embedded", database(old.Embedded), database(next.Embedded)},
@@ -289,9 +288,15 @@ func sameFixedParts(old, next *config.Config) error {
 		{"events", old.Events, next.Events},
 		{"event_webhook", old.EventWebhook, next.EventWebhook},
 		{"metrics", old.Metrics, next.Metrics},
-	} {
-		if !reflect.DeepEqual(part.old, part.next) {
-			changed = append(changed, part.name)
+	})
+}
+
+// needsRestart names the parts that have changed, if any has.
+func needsRestart(parts []part) error {
+	var changed []string
+	for _, p := range parts {
+		if !reflect.DeepEqual(p.old, p.next) {
+			changed = append(changed, p.name)
 		}
 	}
 	switch len(changed) {

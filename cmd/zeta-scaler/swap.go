@@ -50,8 +50,8 @@ func changesTargets(old, next *config.Config) bool {
 		!reflect.DeepEqual(old.Clusters, next.Clusters)
 }
 
-// back makes everything as it was.
-func (w *swap) back() error {
+// rollback makes everything as it was.
+func (w *swap) rollback() error {
 	s := w.samples
 	switch {
 	case w.source:
@@ -65,8 +65,9 @@ func (w *swap) back() error {
 	return nil
 }
 
-// done closes what was replaced.
-func (w *swap) done() error {
+// commit closes what was replaced. That may take as long as a scrape that is
+// under way.
+func (w *swap) commit() error {
 	switch {
 	case w.source:
 		return w.backend.dismiss()
