@@ -97,6 +97,9 @@ func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
 		if filling := d.OutTrue &^ d.OutSustained &^ m.guards; filling != 0 {
 			return "nothing is sustained yet: " + w.progress(filling, scaling.Out)
 		}
+		if d.booting > 0 {
+			return workers(d.booting, "is", "are") + " booting, and no condition is sustained"
+		}
 		return "nothing to do: no condition is sustained"
 	default:
 		return w.conditions(triggers, scaling.Out)

@@ -104,6 +104,11 @@ func TestReasonsSayWhatIs(t *testing.T) {
 			with: story{"current": line(1), "reporting": line(1)}, bounds: scaling.Bounds{Min: 2, Max: 8},
 			want: "1 worker is fewer than min_workers 2; 1 → 2 workers",
 		},
+		"nothing but workers that are booting": {
+			bounds: scaling.Bounds{Min: 6, Max: 8},
+			exec:   &state.ExecutionRecord{Booting: []scaling.Booting{{Target: 6, Deadline: late}}},
+			want:   "2 workers are booting, and no condition is sustained",
+		},
 		"a value just beside a threshold with decimals": {
 			change: func(rs *rules.RuleSet) { rs.Signals[2].Out.Threshold = 0.825 },
 			with:   story{"cpu": line(0.8254)},
