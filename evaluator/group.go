@@ -106,7 +106,10 @@ func (g *group) queryIndex(q Query) int {
 // active is the rule set that decides.
 func (g *group) active() *member { return g.members[0] }
 
-// lookback is the longest of the members', under the scopes' floor delays.
+// lookback is how far back a restore has to read: the longest L of the members,
+// under the scopes' floor delays. A floor that was restored resets the window of
+// the demand, so where there is a floor delay the two may come one after the
+// other, which L leaves out.
 func (g *group) lookback(at time.Time) time.Duration {
 	var floor, l time.Duration
 	if b := g.active().RuleSet.Bounds; g.discover && b != nil {

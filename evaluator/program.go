@@ -180,8 +180,6 @@ func (p *Program) computeLookback() int64 {
 }
 
 // demandLookback is what the window of the demand needs of it; 0 without one.
-// A floor that was restored resets that window, so where there is a floor delay
-// the two come one after the other.
 func (p *Program) demandLookback() time.Duration {
 	if p.demand == noQuery {
 		return 0
@@ -195,7 +193,7 @@ func (p *Program) demandLookback() time.Duration {
 	return time.Duration(need+2*p.gap) * time.Millisecond
 }
 
-// Lookback is how far back a restore has to read under the given floor delay.
+// Lookback is L of spec 1.2 under the given floor delay.
 func (p *Program) Lookback(floorDelay time.Duration) time.Duration {
 	return time.Duration(max(p.lookback, p.ticks(floorDelay))) * time.Millisecond
 }

@@ -233,7 +233,7 @@ func (r *runner) catchUp(ctx context.Context, at int64) bool {
 
 // restoreTimeout is how long the tick may wait for its windows. A start has all
 // the time that a query may take, as nothing is known before. Later the tick is
-// published without them before the next one is due; and well before, once that
+// published without them when the next one is due; and well before, once that
 // has happened, because a server that hangs will do so again.
 func (r *runner) restoreTimeout() time.Duration {
 	switch g := r.group; {
