@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestBadParameters(t *testing.T) {
 		{"scope missing", "/autoscaler/explain", []string{"scope"}, `"scope": is missing`},
 		{"id zero", "/autoscaler/explain?scope=prod&id=0", []string{"id"}, "not the id of an entry of the history"},
 		{"scope empty", "/autoscaler/status?scope=", []string{"scope"}, "is empty"},
-		{"scope endless", "/autoscaler/status?scope=" + strings.Repeat("a", 1025), []string{"scope"}, "has 1025 bytes, expected at most 1024"},
+		{"scope endless", "/autoscaler/status?scope=" + strings.Repeat("a", 8193), []string{"scope"}, "has 8193 bytes, expected at most 8192"},
 		{"limit where there is none", "/autoscaler/metrics?limit=1", []string{"limit"}, "expected one of scope"},
 		{"name endless", "/autoscaler/metrics?" + strings.Repeat("b", 5000) + "=1", []string{strings.Repeat("b", maxShown) + "…"}, "unknown parameter"},
 	} {
@@ -195,4 +196,15 @@ func TestHistoryPages(t *testing.T) {
 	require.Len(t, page("scope=s1&limit=1000").Entries, 12)
 	require.Empty(t, page("scope=nobody").Entries)
 	require.Len(t, page("since="+stamp(tick.Add(seconds(20)))+"&until="+stamp(tick.Add(seconds(22)))).Entries, 3)
+}
+
+// A label value may be long and not of ASCII: what the service lists can be
+// looked up.
+func TestLongKeysAreLookedUp(t *testing.T) {
+	key := scaling.NewScope([]scaling.Label{{Name: "cluster", Value: strings.Repeat("é", 600)}}).Key
+	require.Len(t, key, 3600)
+	w := httptest.NewRecorder()
+	target := "/autoscaler/status?scope=" + url.QueryEscape(key)
+	handler(t, options(t)).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil))
+	require.Equal(t, http.StatusNotFound, w.Code, "such a key may be, but is not here: %s", w.Body)
 }

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// maxKey caps a scope key in a query, in bytes.
-	maxKey = 1024
+	// maxKey caps a scope key, in bytes. Percent-encoding makes nine of three, and
+	// several label values may be long; a request's header bears it encoded again.
+	maxKey = 8192
 	// maxSearch caps the words that the page's list is searched for, in bytes.
 	maxSearch = 200
 	maxPage   = 100000
