@@ -92,7 +92,7 @@ func readFile(path string) (content []byte, err error) {
 }
 
 // ruleSets loads every rule set that the file names, and checks that the tests
-// name only those.
+// name only those; without any, nobody knows which were meant.
 func (f *File) ruleSets() (sets []*rules.RuleSet, problems []rules.Diagnostic) {
 	from := map[string]string{}
 	fail := func(ref Reference, format string, args ...any) {
@@ -124,7 +124,7 @@ func (f *File) ruleSets() (sets []*rules.RuleSet, problems []rules.Diagnostic) {
 		add(ref, rs, err)
 	}
 	for i := range f.Tests {
-		if ref := f.Tests[i].RuleSet; ref.Name != "" && from[ref.Name] == "" && len(problems) == 0 {
+		if ref := f.Tests[i].RuleSet; ref.Name != "" && from[ref.Name] == "" && len(sets) > 0 && len(problems) == 0 {
 			fail(ref, "rule_set %q is none of the file's", ref.Name)
 		}
 	}

@@ -81,6 +81,12 @@ func TestRunShowsTheErrorsOfFileAndRuleSets(t *testing.T) {
 	require.Len(t, f.Problems, 2)
 	require.Contains(t, f.Problems[0], `row is "idel"`)
 	require.Contains(t, f.Problems[1], "none.yaml")
+
+	content = []byte("rule_files: x.yaml\ntests:\n  - rule_set: basic\n    decision_test: [{eval_time: 1m, row: idle}]\n")
+	f, err = RunContent(t.Context(), "testdata/x.yaml", content, nil)
+	require.NoError(t, err)
+	require.Len(t, f.Problems, 1, "which rule sets were meant is not known")
+	require.Contains(t, f.Problems[0], "rule_files is \"x.yaml\", expected a list")
 }
 
 func TestRunContentNeedsNoFile(t *testing.T) {
