@@ -60,6 +60,12 @@ func (p *Program) need(s *Samples) int {
 	return unitUp(int(n), p.RuleSet.Step.Unit)
 }
 
+// asksForMore reports whether the step policy may ask for more than one worker
+// at a time, so that it makes a difference when it does not count.
+func (p *Program) asksForMore() bool {
+	return p.RuleSet.Step.Policy != rules.StepFixed || p.RuleSet.Step.Workers > 1
+}
+
 // stepTarget is the target of the rows that follow the step policy (spec
 // 1.8), and the ramp that goes with it.
 func (p *Program) stepTarget(f *facts, r Ramp, s *Samples, at int64) (int, Ramp) {

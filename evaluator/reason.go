@@ -102,7 +102,11 @@ func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
 		}
 		return "nothing to do: no condition is sustained"
 	default:
-		return w.conditions(triggers, scaling.Out)
+		text := w.conditions(triggers, scaling.Out)
+		if d.Action == scaling.ScaleOut && !d.valid && m.asksForMore() {
+			text += "; the metrics cannot be relied on (" + w.blindness() + "), so " + w.probe()
+		}
+		return text
 	}
 }
 

@@ -144,6 +144,11 @@ func TestReasonsSayWhatIs(t *testing.T) {
 			exec: &state.ExecutionRecord{Booting: []scaling.Booting{{Target: 6, Deadline: late}}},
 			want: "age 90 s > 60 s for 5m30s (window 1m30s); the metrics cannot be relied on (the number of reporting workers is unknown (no_sample)), so no more than the 2 workers that are booting; 4 → 6 workers",
 		},
+		"one at a time, whatever the step policy": {
+			change: func(rs *rules.RuleSet) { rs.Step.Workers = 3 },
+			with:   story{"age": line(90), "reporting": line(3)},
+			want:   "age 90 s > 60 s for 5m30s (window 1m30s); the metrics cannot be relied on (1 of 4 workers has no fresh sample), so one worker at a time; 4 → 5 workers",
+		},
 		"several things that are missing are one list": {
 			with: story{"age": line(absent), "jobs": line(absent), "reporting": line(absent)},
 			want: "the metrics cannot be relied on: the number of reporting workers is unknown (no_sample), age is UNKNOWN (no_sample) and jobs is UNKNOWN (no_sample)",
