@@ -53,7 +53,7 @@ type Embedded struct {
 	scraper   *scrape.Manager
 	discovery *discovery.Manager
 	inProcess *inProcessServer
-	// plan is what is scraped now.
+	// plan is what is scraped now, for Reload alone.
 	plan    *scrapePlan
 	started atomic.Bool
 	stop    context.CancelFunc
@@ -142,8 +142,8 @@ func newEmbedded(opts EmbeddedOptions, db *tsdb.DB) (*Embedded, error) {
 	return e, nil
 }
 
-// Reload replaces what is scraped, or changes nothing if that is wrong. Targets
-// that stay are scraped on as before. Series of targets that go are marked
+// Reload replaces what is scraped, or changes nothing if that is wrong; one at a
+// time. Targets that stay are scraped on as before. Series of targets that go are marked
 // stale, except those of a job in Configs that goes as a whole: as in
 // Prometheus, they are seen until the lookback delta has passed.
 func (e *Embedded) Reload(opts ScrapeOptions) error {

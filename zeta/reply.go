@@ -272,8 +272,9 @@ func decodeWhole(r io.Reader, into any) error {
 	return nil
 }
 
-// checkLists refuses a body with a list of more than maxElements, or lists of
-// more than maxAllElements together, before it is unpacked. It needs no valid JSON: what is not is found out later.
+// checkLists refuses a body with a list of more than maxElements, lists of more
+// than maxAllElements together, or nesting beyond maxDepth, before it is
+// unpacked. It needs no valid JSON: what is not is found out later.
 func checkLists(body []byte) error {
 	var open []int // elements so far of each list around, -1 for an object
 	all, inString := 0, false
