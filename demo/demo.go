@@ -223,6 +223,9 @@ func (d *Demo) Run(ctx context.Context) error {
 	defer cancel()
 	d.clock.reached = cancel
 	d.clock.began = time.Now()
+	if !d.o.Once {
+		d.printer.opening(&d.world.story, d.o.Speed)
+	}
 	// The loop's first tick would lie before the start, where nothing is.
 	interval := d.o.RuleSet.Interval
 	first := evaluator.TickAtOrBefore(d.o.Start.Add(interval), interval, evaluator.Phase(d.o.RuleSet.Name, interval))

@@ -188,6 +188,10 @@ func TestTheStoryBeginsAgainUntilStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, d.Run(ctx))
 	require.Equal(t, 2, strings.Count(b.String(), "the story begins again"), b.String())
+	require.Regexp(t, `^scenario unsatisfiable: the head of .*
+25m of virtual time, 3600 times as fast as real time; .*
+time      action             workers row                reason
+00:00:25  NO_ACTION          2 → 2   settling           looks idle`, b.String(), "somebody who sees it first is told what it is, once")
 	require.Len(t, board.Evaluations(), 1)
 	require.False(t, d.Clock().Now().Before(DefaultStart().Add(time.Hour)))
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -56,8 +58,21 @@ func (p *printer) decision(r *scaling.Recommendation) {
 		p.write(line.String())
 		return
 	}
-	p.write(fmt.Sprintf("%s  %-18s %-7s %-18s %s\n",
-		p.clock(r.ObservedAt), r.Action, count(r.CurrentWorkers)+" → "+count(r.RecommendedWorkers), r.Row, r.Reason))
+	p.columns(p.clock(r.ObservedAt), string(r.Action), count(r.CurrentWorkers)+" → "+count(r.RecommendedWorkers), string(r.Row), r.Reason)
+}
+
+func (p *printer) columns(at, action, count, row, reason string) {
+	p.write(fmt.Sprintf("%-8s  %-18s %-7s %-18s %s\n", at, action, count, row, reason))
+}
+
+// opening says what will be seen and what the columns are, for somebody who
+// watches as it happens.
+func (p *printer) opening(s *Scenario, speed float64) {
+	if p.output == Text {
+		p.write(fmt.Sprintf("scenario %s: %s\n%s of virtual time, %g times as fast as real time; a line is printed when something changes\n",
+			s.Name, s.Summary, model.Duration(s.Length), speed))
+		p.columns("time", "action", "workers", "row", "reason")
+	}
 }
 
 // note prints what happens to the cluster.
