@@ -94,13 +94,17 @@ func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
 	case scaling.RowSettling:
 		return "looks idle, " + w.whyNotIdle("its windows are filling")
 	case scaling.RowSteady:
-		if filling := d.OutTrue &^ d.OutSustained &^ m.guards; filling != 0 {
-			return "nothing is sustained yet: " + w.progress(filling, scaling.Out)
+		text, filling := "nothing to do: no condition is sustained", d.OutTrue&^d.OutSustained&^m.guards
+		switch {
+		case filling != 0 && d.booting > 0:
+			// A scope that was just woken: its job still waits, and help is coming.
+			text = workers(d.booting, "is", "are") + " booting; nothing is sustained yet: " + w.progress(filling, scaling.Out)
+		case filling != 0:
+			text = "nothing is sustained yet: " + w.progress(filling, scaling.Out)
+		case d.booting > 0:
+			text = workers(d.booting, "is", "are") + " booting, and no condition is sustained"
 		}
-		if d.booting > 0 {
-			return workers(d.booting, "is", "are") + " booting, and no condition is sustained"
-		}
-		return "nothing to do: no condition is sustained"
+		return text
 	default:
 		text := w.conditions(triggers, scaling.Out)
 		if d.Action == scaling.ScaleOut && !d.valid && m.asksForMore() {

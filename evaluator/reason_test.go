@@ -109,6 +109,12 @@ func TestReasonsSayWhatIs(t *testing.T) {
 			exec:   &state.ExecutionRecord{Booting: []scaling.Booting{{Target: 6, Deadline: late}}},
 			want:   "2 workers are booting, and no condition is sustained",
 		},
+		"a job waits for the worker that is booting": {
+			with:   story{"current": line(0), "reporting": line(0), "age": line(0, 90, 90)},
+			bounds: scaling.Bounds{Min: 0, Max: 8},
+			exec:   &state.ExecutionRecord{Booting: []scaling.Booting{{Target: 1, Deadline: late}}},
+			want:   "1 worker is booting; nothing is sustained yet: age 90 s > 60 s for 30s of 1m30s",
+		},
 		"a value just beside a threshold with decimals": {
 			change: func(rs *rules.RuleSet) { rs.Signals[2].Out.Threshold = 0.825 },
 			with:   story{"cpu": line(0.8254)},
