@@ -50,6 +50,7 @@ type exporter struct {
 }
 
 func runExporter(ctx context.Context, stderr io.Writer, load func() (*config.Config, error)) error {
+	hup := hangups()
 	cfg, err := load()
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func runExporter(ctx context.Context, stderr io.Writer, load func() (*config.Con
 		e.logger.Info("no clusters are configured: only /probe asks any")
 	}
 	eg, ctx := errgroup.WithContext(ctx)
-	eg.Go(func() error { return onHangup(ctx, e.reload) })
+	eg.Go(func() error { return onHangup(ctx, hup, e.reload) })
 	eg.Go(func() error {
 		return server.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			e.current.Load().Handler().ServeHTTP(w, r)

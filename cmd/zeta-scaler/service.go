@@ -37,6 +37,7 @@ import (
 // leads.
 type service struct {
 	load     func() (*config.Config, error)
+	hup      chan os.Signal
 	logger   *slog.Logger
 	level    *promslog.Level
 	registry *prometheus.Registry
@@ -65,11 +66,12 @@ type service struct {
 // newService opens everything that the configuration names, in an order in
 // which what fails leaves nothing behind that acts.
 func newService(ctx context.Context, stderr io.Writer, load func() (*config.Config, error)) (*service, error) {
+	hup := hangups()
 	cfg, err := load()
 	if err != nil {
 		return nil, err
 	}
-	s := &service{load: load, cfg: cfg, registry: newRegistry(), board: evaluator.NewBoard(0), begun: make(chan struct{})}
+	s := &service{load: load, hup: hup, cfg: cfg, registry: newRegistry(), board: evaluator.NewBoard(0), begun: make(chan struct{})}
 	s.running.Store(cfg)
 	if s.logger, s.level, err = newLogger(stderr, cfg.Log); err != nil {
 		return nil, err
@@ -167,7 +169,7 @@ func (s *service) run(ctx context.Context) (err error) {
 		return s.server.Serve(ctx, handler)
 	})
 	eg.Go(func() error {
-		return onHangup(ctx, func(ctx context.Context) {
+		return onHangup(ctx, s.hup, func(ctx context.Context) {
 			_ = s.reload(ctx) // logged and counted there
 		})
 	})
