@@ -71,6 +71,9 @@ func NewLoop(o Options) *Loop {
 	if o.Instruments == nil {
 		o.Instruments = noInstruments{}
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	return &Loop{Options: o, reloads: make(chan reload), retired: &retirees{last: map[string]uint64{}}}
 }
 
