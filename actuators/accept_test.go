@@ -222,47 +222,6 @@ func TestValidityIsRefreshedByTheTick(t *testing.T) {
 	require.Equal(t, scaling.VerdictAccepted, b.accept(id).Result)
 }
 
-func TestConvergence(t *testing.T) {
-	b := newBench(t, nil)
-	id := b.decide(5, scaling.ScaleOut, 2, 3)
-	b.accept(id)
-	require.Empty(t, b.p.calls, "accepting does not act")
-	b.p.onScale = func() {
-		r := b.record()
-		require.Equal(t, scaling.ActionExecuting, r.Action.State, "stored before the call")
-		require.True(t, r.ActionInFlight)
-		require.Equal(t, 3, r.Booting[0].Target)
-	}
-	b.advance()
-	b.p.onScale = nil
-	require.Equal(t, []int{3}, b.p.calls)
-	require.Equal(t, id, b.p.fences[0].RecommendationID)
-	require.Equal(t, uint64(3), b.p.fences[0].Epoch)
-
-	b.p.st.Ready = 3
-	b.advance()
-	require.Equal(t, scaling.ActionConverging, b.record().Action.State, "the inventory has to agree")
-	require.True(t, b.record().CooldownUntil.IsZero())
-	b.converged(6, 3)
-	r := b.record()
-	require.Equal(t, []scaling.ActionState{"PENDING", "EXECUTING", "CONVERGING", "SUCCEEDED"}, b.states())
-	require.Equal(t, b.clock.t.Add(5*time.Minute), r.CooldownUntil)
-	require.Empty(t, r.Booting)
-	require.False(t, r.ActionInFlight)
-	require.Len(t, b.events, 4)
-	require.Equal(t, "PENDING to 3 workers", b.events[0].Message)
-	require.Equal(t, "EXECUTING to 3 workers: the platform is asked for 3 workers", b.events[1].Message)
-
-	id = b.decide(7, scaling.ScaleOut, 3, 4)
-	require.Equal(t, scaling.VerdictHeld, b.accept(id).Result)
-	b.advance()
-	require.Len(t, b.p.calls, 1)
-	b.wait(5 * time.Minute)
-	b.decide(7, scaling.ScaleOut, 3, 4)
-	b.advance()
-	require.Equal(t, []int{3, 4}, b.p.calls, "what was held begins when the cooldown ends")
-}
-
 func TestAnswers(t *testing.T) {
 	other := &actuators.OtherWriterError{Writer: "HorizontalPodAutoscaler st/worker", Detail: "it targets the workload"}
 	for name, c := range map[string]struct {
@@ -399,43 +358,6 @@ func TestPausedBeforeItBegan(t *testing.T) {
 	require.Empty(t, b.p.calls)
 	require.Nil(t, b.record().Held)
 	require.Equal(t, scaling.ActionCancelled, b.events[len(b.events)-1].Execution.State)
-}
-
-func TestSuccessNamesWhoSaidSo(t *testing.T) {
-	for blind, want := range map[bool]string{false: "platform and inventory have 3 workers", true: "the inventory has 3 workers"} {
-		b := newBench(t, nil)
-		b.p.blind = blind
-		b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
-		b.advance()
-		b.p.st.Ready = 3
-		b.converged(6, 3)
-		transitions := b.record().Action.Transitions
-		require.Equal(t, want, transitions[len(transitions)-1].Reason)
-	}
-}
-
-func TestConvergenceTimesOut(t *testing.T) {
-	b := newBench(t, nil)
-	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
-	b.advance()
-	b.wait(10 * time.Minute)
-	b.advance()
-	require.Equal(t, scaling.ActionFailed, b.record().Action.State)
-	require.Contains(t, b.record().Action.Error, "the platform has 2 of 3 workers ready; the inventory shows 2")
-}
-
-func TestIneffectiveScaling(t *testing.T) {
-	b := newBench(t, nil)
-	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
-	b.advance()
-	b.converged(6, 3)
-	b.wait(2 * time.Minute)
-	b.decide(7, scaling.ScaleOut, 3, 4)
-	b.advance()
-	b.advance()
-	require.Equal(t, scaling.EventIneffectiveScaling, b.events[len(b.events)-1].Kind)
-	require.True(t, b.record().CheckAt.IsZero())
-	require.Len(t, b.events, 5)
 }
 
 func TestDirectMode(t *testing.T) {

@@ -209,12 +209,9 @@ func (x *Executor) succeed(ctx context.Context, s *scope, a *scaling.Execution) 
 		if !same(d.Action, a) {
 			return false
 		}
-		cooldown, window, who := DefaultCooldown, time.Duration(0), "the inventory has"
+		cooldown, window := DefaultCooldown, time.Duration(0)
 		if d.cfg != nil {
 			cooldown, window = d.cfg.Cooldown, d.cfg.TriggerWindow
-		}
-		if d.cfg.observes() {
-			who = "platform and inventory have"
 		}
 		d.Failures, d.BackoffUntil, d.Booting = 0, time.Time{}, nil
 		d.CooldownUntil = d.now.Add(cooldown)
@@ -222,7 +219,19 @@ func (x *Executor) succeed(ctx context.Context, s *scope, a *scaling.Execution) 
 			d.CheckAt = d.now.Add(window)
 		}
 		d.Action.Error = ""
-		d.end(scaling.ActionSucceeded, fmt.Sprintf("%s %d workers", who, d.Action.Target))
+		d.end(scaling.ActionSucceeded, s.whoSaidSo(d.cfg, d.Action.Target))
 		return true
 	})
+}
+
+// whoSaidSo tells who counted the workers of an action that has converged.
+func (s *scope) whoSaidSo(c *ScopeConfig, target int) string {
+	switch n := s.facts.load().current; {
+	case n != nil && *n > target:
+		return fmt.Sprintf("the inventory has %d workers, %d were asked for", *n, target)
+	case c.observes():
+		return fmt.Sprintf("platform and inventory have %d workers", target)
+	default:
+		return fmt.Sprintf("the inventory has %d workers", target)
+	}
 }

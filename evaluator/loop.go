@@ -26,7 +26,7 @@ type Instruments interface {
 	IgnoredSamples(n int)
 }
 
-// Options are what a loop is made of; all but Instruments, QueryTimeout and
+// Options are what a loop is made of; all but Logger, Instruments, QueryTimeout and
 // History are required.
 type Options struct {
 	Source      Source
