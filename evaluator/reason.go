@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -117,9 +118,16 @@ func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
 // workers counts workers, with the verb that goes with their number.
 func workers(n int, one, many string) string {
 	if n == 1 {
-		return "1 worker " + one
+		return counted(n) + " " + one
 	}
-	return fmt.Sprintf("%d workers %s", n, many)
+	return counted(n) + " " + many
+}
+
+func counted(workers int) string {
+	if workers == 1 {
+		return "1 worker"
+	}
+	return fmt.Sprintf("%d workers", workers)
 }
 
 func (w *sentence) belowMin() string {
@@ -127,7 +135,7 @@ func (w *sentence) belowMin() string {
 	if d.booting == 0 {
 		return fmt.Sprintf("%s fewer than min_workers %d", workers(d.current, "is", "are"), d.min)
 	}
-	return fmt.Sprintf("%s and %d booting are fewer than min_workers %d", strings.TrimSpace(workers(d.current, "", "")), d.booting, d.min)
+	return fmt.Sprintf("%s and %d booting are fewer than min_workers %d", counted(d.current), d.booting, d.min)
 }
 
 // probe says how far a scale-out goes while the metrics are not valid.
@@ -214,8 +222,8 @@ func (w *sentence) one(i int, dir scaling.Direction, span string) string {
 			return strings.TrimSpace(text)
 		}
 	}
-	value := w.valueText(i)
-	if r := w.t.samples.Signals[i]; r.Known && win.Threshold != nil {
+	value, r := w.valueText(i), w.t.samples.Signals[i]
+	if r.Known && win.Threshold != nil {
 		value = withUnit(numberBeside(r.V, *win.Threshold), sig.Unit)
 	}
 	asked := c.Comparison.Symbol() + " " + thresholdText(c, sig.Unit, w.l.Bounds.Max)
@@ -223,16 +231,16 @@ func (w *sentence) one(i int, dir scaling.Direction, span string) string {
 	if win.AtLeast {
 		heldText = "at least " + heldText
 	}
-	r := w.t.samples.Signals[i]
+	name := human(sig.Name)
 	switch kept := dir == scaling.Out && w.state.out[i].keptOnly(); {
 	case kept && !isTrue:
-		return fmt.Sprintf("%s %s, was %s, kept by keep_firing_for %s (window %s)", human(sig.Name), value, asked, duration(sig.out.keep), duration(need))
+		return fmt.Sprintf("%s %s, was %s, kept by keep_firing_for %s (window %s)", name, value, asked, duration(sig.out.keep), duration(need))
 	case kept:
-		return fmt.Sprintf("%s %s %s for %s, kept by keep_firing_for %s (window %s)", human(sig.Name), value, asked, heldText, duration(sig.out.keep), duration(need))
+		return fmt.Sprintf("%s %s %s for %s, kept by keep_firing_for %s (window %s)", name, value, asked, heldText, duration(sig.out.keep), duration(need))
 	case !r.Known:
-		return fmt.Sprintf("%s %s", human(sig.Name), asked) + fmt.Sprintf(span, heldText, duration(need)) + ", at this tick UNKNOWN (" + r.Why.String() + ")"
+		return name + " " + asked + fmt.Sprintf(span, heldText, duration(need)) + ", at this tick " + value
 	}
-	return fmt.Sprintf("%s %s %s", human(sig.Name), value, asked) + fmt.Sprintf(span, heldText, duration(need))
+	return name + " " + value + " " + asked + fmt.Sprintf(span, heldText, duration(need))
 }
 
 // valueText is a signal's value, or why there is none.
@@ -243,9 +251,9 @@ func (w *sentence) valueText(i int) string {
 	return withUnit(number(w.t.samples.Signals[i].V), w.t.member.signals[i].Unit)
 }
 
-func (w *sentence) summaryData(i int, win *scaling.Window) SummaryData {
+func (w *sentence) summaryData(i int, win *scaling.Window) rules.SummaryData {
 	sig := &w.t.member.signals[i]
-	data := SummaryData{
+	data := rules.SummaryData{
 		Signal: sig.Name, Scope: w.scope.Key, Labels: map[string]string{},
 		Value: w.t.samples.Signals[i].V, Comparison: win.Comparison, Unit: sig.Unit,
 		Held: duration(int64(win.HeldSeconds * 1000)), Window: duration(int64(win.WindowSeconds * 1000)),

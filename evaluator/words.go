@@ -21,9 +21,6 @@ type summary struct {
 	tmpl *template.Template
 }
 
-// SummaryData is what a signal's summary template sees.
-type SummaryData = rules.SummaryData
-
 func newSummary(s *rules.Signal) (*summary, error) {
 	if s.Summary == "" {
 		return nil, nil
@@ -34,13 +31,13 @@ func newSummary(s *rules.Signal) (*summary, error) {
 	}
 	sum := &summary{text: s.Summary, tmpl: t}
 	// A template that cannot be rendered is refused when it is loaded.
-	if _, err := sum.render(SummaryData{}); err != nil {
+	if _, err := sum.render(rules.SummaryData{}); err != nil {
 		return nil, err
 	}
 	return sum, nil
 }
 
-func (s *summary) render(d SummaryData) (string, error) {
+func (s *summary) render(d rules.SummaryData) (string, error) {
 	return s.tmpl.ExecuteTextString(s.text, d)
 }
 

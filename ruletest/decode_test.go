@@ -138,7 +138,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if len(content) > 4096 {
-			t.Skip("long inputs only make the search slow")
+			return // long inputs only make the search slow
 		}
 		file, problems := Parse("fuzz.yaml", content)
 		require.NotEqual(t, file == nil, len(problems) == 0)
