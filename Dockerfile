@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# zeta-scaler as an image: `docker build -t zeta-scaler .`; the simulator of the compose stack: `--target simulator`.
+# zeta-scaler as an image: `docker build -t zeta-scaler --build-arg VERSION=$(git describe --tags --always) .`; the simulator of the compose stack: `--target simulator`.
 # The build stage runs what the README names. This file could not be built where it was written (no registry of images):
 # its build command and its binary are tested, its base images are not.
 FROM --platform=$BUILDPLATFORM golang:1.26.8-bookworm AS build
@@ -9,8 +9,11 @@ RUN go mod download
 COPY . .
 ARG TARGETOS
 ARG TARGETARCH
+# What the program says that it is: the context has no .git to ask.
 ARG VERSION=unknown
-RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build VERSION=$VERSION
+ARG REVISION=unknown
+ARG BUILDDATE=unknown
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build VERSION=$VERSION REVISION=$REVISION BUILDDATE=$BUILDDATE
 # The folder for data, with the owner that the final image runs as: scratch-like images cannot make one.
 RUN mkdir -p /out/data
 
@@ -28,11 +31,13 @@ ENTRYPOINT ["/simulator"]
 
 FROM gcr.io/distroless/static-debian12:nonroot AS zeta-scaler
 ARG VERSION=unknown
+ARG REVISION=unknown
 LABEL org.opencontainers.image.title="zeta-scaler" \
       org.opencontainers.image.description="Autoscaler for Apache SeaTunnel's Zeta engine" \
       org.opencontainers.image.source="https://github.com/zeta-scaler/zeta-scaler" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VERSION}"
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /src/bin/zeta-scaler /zeta-scaler
 COPY --from=build /src/LICENSE /LICENSE
 COPY --from=build --chown=65532:65532 /out/data /var/lib/zeta-scaler

@@ -16,6 +16,7 @@ REVISION  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BRANCH    := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
 # The commit's own date: two builds of one commit are the same file.
 BUILDDATE := $(shell git log -1 --format=%cd --date=format:%Y%m%d-%H:%M:%S 2>/dev/null || echo unknown)
+EPOCH     := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 VERSIONPKG := github.com/prometheus/common/version
 LDFLAGS   := -s -w -X $(VERSIONPKG).Version=$(VERSION) -X $(VERSIONPKG).Revision=$(REVISION) \
              -X $(VERSIONPKG).Branch=$(BRANCH) -X $(VERSIONPKG).BuildUser=make -X $(VERSIONPKG).BuildDate=$(BUILDDATE)
@@ -32,7 +33,7 @@ MODULES   := . dashboards/generator e2e/browser e2e/deploy
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## build and run the demo: page, API and metrics on http://127.0.0.1:9880 (DEMO="--scenario flap" for flags)
@@ -42,11 +43,16 @@ demo: build ## build and run the demo: page, API and metrics on http://127.0.0.1
 test: ## every test that needs no other program (RACE=1: under the race detector)
 	$(GOTEST) $(if $(RACE),-race) -timeout 20m $(TESTFLAGS) $(PACKAGES)
 
-.PHONY: e2e e2e-programs e2e-browser
-e2e: e2e-programs e2e-browser ## tests against real programs: Zeta, Prometheus, Alertmanager, Kubernetes, Chromium (see docs/testing.md)
+.PHONY: faults
+faults: ## the fault harnesses of actions and drains in full, which the race detector is too slow for
+	$(GOTEST) -timeout 20m $(TESTFLAGS) -run '^TestFaults' ./actuators ./drain
 
+.PHONY: e2e e2e-programs e2e-browser
+e2e: e2e-programs e2e-browser ## tests against real programs: Zeta, Prometheus, Alertmanager, Kubernetes, PostgreSQL, Chromium (see docs/testing.md)
+
+# The stories on real programs wait most of the time, so three are told at once, however few the cores.
 e2e-programs:
-	$(GOTEST) -tags e2e -count=1 -timeout 45m -v $(TESTFLAGS) ./e2e/...
+	$(GOTEST) -tags e2e -count=1 -timeout 45m -parallel 3 -v $(TESTFLAGS) ./e2e/...
 
 # A module of its own, so that what drives a browser is no dependency of ours.
 e2e-browser: build
@@ -55,6 +61,14 @@ e2e-browser: build
 .PHONY: bench
 bench: $(TOOLBIN)/benchstat ## benchmarks with allocations, and the ratios that docs/performance.md keeps
 	GO="$(GO)" BENCHSTAT="$(TOOLBIN)/benchstat" sh bench/run.sh
+
+.PHONY: bench-quality
+bench-quality: ## every built-in workload under the packs and under models of other controllers: the tables of docs/choosing-a-pack.md
+	$(GO) run ./bench/quality $(QUALITY)
+
+.PHONY: bench-peers
+bench-peers: ## zeta-scaler beside vmalert, Prometheus' rules, KEDA's and HPA's way of asking (half an hour)
+	GO="$(GO)" sh bench/peers.sh
 
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/govulncheck ## golangci-lint, and known vulnerabilities where their database can be had
@@ -69,17 +83,21 @@ fmt: $(TOOLBIN)/golangci-lint ## format the code
 build: ## bin/zeta-scaler
 	$(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/zeta-scaler ./cmd/zeta-scaler
 
+.PHONY: release
+release: ## archives for Linux and macOS, amd64 and arm64, with checksums, in dist/ (VERSION=v1.2.3 names another version)
+	GO="$(GO)" LDFLAGS="$(LDFLAGS)" VERSION="$(VERSION)" EPOCH="$(EPOCH)" PLATFORMS="$(PLATFORMS)" DIST="$(DIST)" sh tools/release.sh
+
 .PHONY: generate
 generate: ## write generated files again
 	$(GO) generate ./...
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME (20s)
-	GO="$(GO)" FUZZTIME="$(FUZZTIME)" sh tools/fuzz.sh
+fuzz: ## every fuzz target for FUZZTIME (20s); KEEP=32 keeps inputs that it finds
+	GO="$(GO)" FUZZTIME="$(FUZZTIME)" KEEP="$(KEEP)" sh tools/fuzz.sh
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf $(BIN) e2e/artifacts
+	rm -rf $(BIN) e2e/artifacts dist
 
 # The tools, each built once per version from tools/go.mod.
 tool-golangci-lint := github.com/golangci/golangci-lint/v2/cmd/golangci-lint

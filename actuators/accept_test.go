@@ -18,13 +18,17 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // bench is an executor with everything around it in the test's hands.
 type bench struct {
+	// values are the inputs of the ticks.
+	values map[string]scaling.Measurement
 	t      testing.TB
 	store  state.Store
 	clock  *virtual
 	p      *stand
 	x      *actuators.Executor
 	events []scaling.Event
-	cfg    actuators.ScopeConfig
+	// onEvent is told every event, after it was stored.
+	onEvent func(scaling.Event)
+	cfg     actuators.ScopeConfig
 }
 
 // stand is a platform that answers as told.
@@ -46,6 +50,10 @@ func (p *stand) Capabilities() actuators.Capabilities {
 
 func (p *stand) Observe(context.Context, actuators.Target) (actuators.State, error) {
 	return p.st, p.observe
+}
+
+func (p *stand) Workers(context.Context, actuators.Target) ([]actuators.Worker, error) {
+	return nil, actuators.ErrUnsupported
 }
 
 func (p *stand) Release(context.Context, actuators.Target, []actuators.Worker, actuators.Fence) error {
@@ -82,7 +90,12 @@ func newBench(t testing.TB, change func(*actuators.ScopeConfig)) *bench {
 func (b *bench) lead(epoch uint64) {
 	x, err := actuators.New(b.t.Context(), actuators.Options{
 		Store: b.store, Clock: b.clock, Epoch: epoch, Rand: func() float64 { return 0 },
-		Emit: func(e scaling.Event) { b.events = append(b.events, e) },
+		Emit: func(e scaling.Event) {
+			b.events = append(b.events, e)
+			if b.onEvent != nil {
+				b.onEvent(e)
+			}
+		},
 	})
 	require.NoError(b.t, err)
 	x.Configure([]actuators.ScopeConfig{b.cfg})
@@ -117,7 +130,7 @@ func (b *bench) put(kind state.Kind, key string, v any) {
 	}
 	put, err := state.NewPut(kind, key, r.Version, v)
 	require.NoError(b.t, err)
-	_, err = b.store.Apply(b.t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err = b.store.Apply(b.t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.NoError(b.t, err)
 }
 
@@ -171,7 +184,6 @@ func TestVerdicts(t *testing.T) {
 		"unknown generation":     {id: "3-9-st", want: scaling.VerdictUnknown},
 		"older epoch":            {id: "2-5-st", want: scaling.VerdictStaleEpoch},
 		"older generation":       {id: "3-4-st", want: scaling.VerdictSuperseded},
-		"expired":                {before: func(b *bench) { b.wait(time.Minute) }, want: scaling.VerdictExpired},
 		"hold":                   {before: func(b *bench) { b.decide(5, scaling.NoAction, 2, 2) }, want: scaling.VerdictSuperseded},
 		"scale-in":               {before: func(b *bench) { b.decide(5, scaling.ScaleInCandidate, 2, 1) }, want: scaling.VerdictAdvisory},
 		"advisory":               {cfg: func(c *actuators.ScopeConfig) { c.Mode = scaling.Advisory }, want: scaling.VerdictAdvisory},
@@ -207,9 +219,12 @@ func TestVerdicts(t *testing.T) {
 
 func TestNewerEpochIsNotAnswered(t *testing.T) {
 	b := newBench(t, nil)
-	b.decide(5, scaling.ScaleOut, 2, 3)
+	id := b.decide(5, scaling.ScaleOut, 2, 3)
 	_, err := b.x.Accept(t.Context(), "4-5-st")
-	require.ErrorIs(t, err, actuators.ErrNotLeader)
+	require.ErrorIs(t, err, state.ErrFenced)
+	require.Equal(t, scaling.VerdictAccepted, b.accept(id).Result, "what somebody asks for does not end our term")
+	b.advance()
+	require.Len(t, b.p.calls, 1)
 }
 
 // TestValidityIsRefreshedByTheTick: a recommendation that stands is not written
@@ -349,6 +364,43 @@ func TestResolvedBeforeItBegan(t *testing.T) {
 	require.Empty(t, b.p.calls)
 }
 
+// TestBoundsAreLookedUpBeforeTheCall: what an operator has lowered between the
+// decision and the call is not asked for any more, however late that was.
+func TestBoundsAreLookedUpBeforeTheCall(t *testing.T) {
+	four := 4
+	lower := func(b *bench) { b.put(state.Control, scopeKey, state.ControlRecord{MaxWorkers: &four}) }
+	reload := func(b *bench) {
+		b.cfg.Bounds = scaling.Bounds{Min: 1, Max: 4}
+		b.x.Configure([]actuators.ScopeConfig{b.cfg})
+	}
+	for name, change := range map[string]func(*bench){"by the API": lower, "by a reload": reload} {
+		for _, at := range []scaling.ActionState{scaling.ActionPending, scaling.ActionExecuting} {
+			t.Run(name+" when "+string(at), func(t *testing.T) {
+				b := newBench(t, nil)
+				b.onEvent = func(e scaling.Event) {
+					if e.Execution.State == at {
+						change(b)
+					}
+				}
+				id := b.decide(5, scaling.ScaleOut, 2, 5)
+				b.accept(id)
+				b.advance()
+				require.Empty(t, b.p.calls)
+				last := b.events[len(b.events)-1].Execution
+				require.Equal(t, scaling.ActionCancelled, last.State)
+				require.Equal(t, "max_workers is 4 by now, and 5 were to be asked for", last.Transitions[len(last.Transitions)-1].Reason)
+				require.False(t, b.record().ActionInFlight)
+				require.Empty(t, b.record().Booting)
+				require.Equal(t, scaling.VerdictSuperseded, b.accept(id).Result)
+				b.onEvent = nil
+				b.accept(b.decide(6, scaling.ScaleOut, 2, 4))
+				b.advance()
+				require.Equal(t, []int{4}, b.p.calls)
+			})
+		}
+	}
+}
+
 // TestPausedBeforeItBegan and nothing is called.
 func TestPausedBeforeItBegan(t *testing.T) {
 	b := newBench(t, nil)
@@ -377,9 +429,67 @@ func TestOlderLeaderStops(t *testing.T) {
 	old := b.x
 	b.lead(4)
 	b.advance()
-	require.ErrorIs(t, old.Advance(t.Context()), actuators.ErrNotLeader)
+	require.ErrorIs(t, old.Advance(t.Context()), state.ErrFenced)
 	require.Empty(t, b.p.calls)
 	require.Nil(t, b.record().Held)
 	_, err := old.Accept(t.Context(), "3-5-st")
-	require.ErrorIs(t, err, actuators.ErrNotLeader, "and it stays so")
+	require.ErrorIs(t, err, state.ErrFenced, "and it stays so")
+}
+
+// TestHeldActionNamesWhatHoldsItNow: what held it when it was accepted may be
+// over while something else holds it.
+func TestHeldActionNamesWhatHoldsItNow(t *testing.T) {
+	b := newBench(t, nil)
+	b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+	b.advance()
+	next := b.decide(6, scaling.ScaleOut, 2, 4)
+	require.Equal(t, "an action is in flight", b.accept(next).Reason)
+	b.p.st.Ready = 3
+	b.wait(15 * time.Second)
+	b.decide(6, scaling.ScaleOut, 3, 4)
+	b.advance()
+	r := b.record()
+	require.Equal(t, scaling.ActionSucceeded, r.Action.State)
+	require.Len(t, r.Held.Transitions, 1)
+	require.Equal(t, "cooldown until "+r.CooldownUntil.UTC().Format(time.RFC3339), r.Held.Transitions[0].Reason)
+}
+
+// While the loop is late nothing is answered that the next tick may refute, and
+// nothing is called off for it: Alertmanager asks once.
+func TestLateLoop(t *testing.T) {
+	t.Run("accept", func(t *testing.T) {
+		b := newBench(t, nil)
+		id := b.decide(5, scaling.ScaleOut, 2, 3)
+		b.wait(time.Minute)
+		_, err := b.x.Accept(t.Context(), id)
+		require.ErrorIs(t, err, actuators.ErrLate)
+		require.ErrorContains(t, err, "valid until")
+		b.advance()
+		require.Empty(t, b.p.calls)
+		require.Equal(t, id, b.decide(5, scaling.ScaleOut, 2, 3), "the next tick says the same")
+		require.Equal(t, scaling.VerdictAccepted, b.accept(id).Result)
+		b.advance()
+		require.Equal(t, []int{3}, b.p.calls)
+	})
+	t.Run("what is certain is answered", func(t *testing.T) {
+		b := newBench(t, nil)
+		id := b.decide(5, scaling.ScaleOut, 2, 3)
+		b.wait(time.Minute)
+		b.put(state.Control, scopeKey, state.ControlRecord{Paused: true})
+		require.Equal(t, scaling.VerdictPaused, b.accept(id).Result)
+		require.Equal(t, scaling.VerdictSuperseded, b.accept(scaling.RecommendationID(3, 4, scopeKey)).Result)
+	})
+	t.Run("held", func(t *testing.T) {
+		b := newBench(t, nil)
+		id := b.decide(5, scaling.ScaleOut, 2, 3)
+		require.Equal(t, scaling.VerdictAccepted, b.accept(id).Result)
+		b.wait(time.Minute)
+		b.advance()
+		require.Empty(t, b.p.calls)
+		require.Equal(t, scaling.ActionPending, b.record().Held.State)
+		require.Contains(t, b.record().Held.Transitions[0].Reason, "the decision loop is late")
+		b.decide(5, scaling.ScaleOut, 2, 3)
+		b.advance()
+		require.Equal(t, []int{3}, b.p.calls)
+	})
 }

@@ -8,6 +8,7 @@ package actuators
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -31,14 +32,21 @@ type Fence struct {
 	Generation       uint64
 	RecommendationID string
 	ActionID         string
-	// From is the worker count that Zeta's inventory had, nil if unknown.
+	// From is the worker count that Zeta's inventory has, nil if unknown.
 	From *int
 	// Recommendation is all that was decided, for actuators that pass it on.
 	Recommendation scaling.Recommendation
 	// AcceptPresent says that an operator has resumed the scope after another
 	// writer was found: the platform's present number is taken as our own.
 	AcceptPresent bool
+	// Fenced says that an earlier call has left a fence on the target: where it
+	// is gone, somebody else has written (see LostFence).
+	Fenced bool
 }
+
+// LostFence names the writer of a target whose fence is not the one that we
+// left there.
+const LostFence = "whoever replaced the target or removed our annotations from it"
 
 // State is what a platform says about a target.
 type State struct {
@@ -52,20 +60,28 @@ type State struct {
 	Fence Fence
 	// OtherWriter names who else writes to the target, empty if nobody is known.
 	OtherWriter string
+	// Detail says, for people, why fewer are ready than were asked for; empty if
+	// the platform does not say.
+	Detail string
 }
 
-// Worker is one worker that a drain has emptied.
+// Worker is one worker of a target.
 type Worker struct {
-	// Name is the platform's name for it, Address Zeta's (host:port).
-	Name    string
+	// Name is the platform's name for it: the pod's, the instance's.
+	Name string
+	// Address is where Zeta's member listens (host:port, or the host alone where
+	// the platform does not know the port), empty if the platform cannot say. One
+	// that comes back under its old name may have another.
 	Address string
+	// Leaving says that the platform removes it already.
+	Leaving bool
 }
 
 // Capabilities say what an actuator can do. The zero value is an actuator that
 // scales and knows nothing else.
 type Capabilities struct {
 	// DryRun is true if nothing is ever called: an action succeeds at once,
-	// without booting entry and cooldown.
+	// without booting entry and cooldown, and a drain must stop nothing.
 	DryRun bool
 	// Observes is true if Observe works. Else Zeta's inventory alone decides
 	// convergence.
@@ -74,6 +90,16 @@ type Capabilities struct {
 	// worker there; else the platform decides which one goes.
 	Releases bool
 	Chooses  bool
+	// Lists is true if Workers says what the platform has now: whoever is gone is
+	// no longer there. Else the configuration names the workers, and only Zeta
+	// tells which of them are up.
+	Lists bool
+	// Poll is how often Observe may be called while workers are waited for; 0
+	// leaves it to the executor.
+	Poll time.Duration
+	// Withdraws is true if what has not come in time is to be taken back. It needs
+	// a Withdrawer.
+	Withdraws bool
 }
 
 // Actuator changes the worker count of a target on one platform. All methods
@@ -86,7 +112,16 @@ type Actuator interface {
 	// harmless. An error that is none of this package's says that the platform
 	// was not changed and that another attempt may work.
 	Scale(ctx context.Context, t Target, want int, f Fence) error
-	// Release removes workers that hold no job.
+	// Workers are those that the platform has, in the order in which it would
+	// remove them; a worker that is gone is no longer among them (see
+	// Capabilities.Lists). Empty means that there is none. It fails with
+	// ErrUnsupported where the platform cannot tell.
+	Workers(ctx context.Context, t Target) ([]Worker, error)
+	// Release removes one worker, which holds no job. It is refused for one that
+	// the platform would not remove now, or that is not the one which was named:
+	// an Address says whom the caller means. Fence.ActionID is the drain's:
+	// whoever asks again under the same, because a reply was lost, never has a
+	// second worker removed. Errors are those of Scale, and OtherWorkerError.
 	Release(ctx context.Context, t Target, workers []Worker, f Fence) error
 	Capabilities() Capabilities
 }
@@ -96,6 +131,14 @@ type Actuator interface {
 // of an older epoch is refused, so that what Observe says afterwards stays true.
 type Claimer interface {
 	Claim(ctx context.Context, t Target, f Fence) error
+}
+
+// Withdrawer is an Actuator that can take back a request that was not carried out
+// whole, so that it does not wait on the platform for ever. It lowers the number
+// that the platform was asked for as far as no worker that runs is removed, and
+// returns the number that is left. Asking again is harmless.
+type Withdrawer interface {
+	Withdraw(ctx context.Context, t Target, f Fence) (left int, err error)
 }
 
 // Errors that actuators wrap to say what the executor has to do.
@@ -121,6 +164,22 @@ type OtherWriterError struct {
 	Writer string
 	// Detail says what was found.
 	Detail string
+}
+
+// OtherWorkerError says that the platform has removed another worker than the
+// one that was named: what ran there was not stopped before.
+type OtherWorkerError struct {
+	// Named was to be removed, Gone was; empty if it is not known which one.
+	Named, Gone string
+}
+
+// Error says which one went.
+func (e *OtherWorkerError) Error() string {
+	gone := e.Gone
+	if gone == "" {
+		gone = "another one"
+	}
+	return "the platform was asked to remove worker " + e.Named + " and has removed " + gone
 }
 
 // Error says who and what.

@@ -81,7 +81,7 @@ func deciding(b *testing.B, mode scaling.Mode, n int) (*actuators.Executor, []st
 		require.NoError(b, err)
 		batch.Puts = append(batch.Puts, put)
 	}
-	_, err = store.Apply(context.Background(), batch)
+	_, err = store.Apply(context.Background(), state.NoFence, batch)
 	require.NoError(b, err)
 	x.Configure(scopes)
 	require.NoError(b, x.Advance(b.Context()))

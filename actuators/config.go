@@ -1,9 +1,9 @@
 package actuators
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -28,6 +28,9 @@ type ScopeConfig struct {
 	Scope scaling.Scope
 	// Mode is advisory if empty; a control record may override it.
 	Mode scaling.Mode
+	// Bounds are those of the configuration, DefaultBounds if zero; a control
+	// record may override them. They are looked up again before every call.
+	Bounds scaling.Bounds
 	// Deployment application is never acted on, whatever the mode.
 	Deployment scaling.Deployment
 	// Kind is the actuator's, such as "kubernetes"; it labels metrics.
@@ -36,19 +39,20 @@ type ScopeConfig struct {
 	Target string
 	// Actuator may be nil: then nothing is ever done.
 	Actuator Actuator
-	// Cooldown follows a convergence (default 5m), FailureBackoff a failure
+	// Cooldown follows a convergence; nil is 5m. FailureBackoff follows a failure
 	// (default 3m, doubled with each further one up to 30m).
-	Cooldown       time.Duration
+	Cooldown       *time.Duration
 	FailureBackoff time.Duration
 	// ConvergenceTimeout is how long an action may take (default 10m),
 	// BootDeadline how long requested workers count as booting (default 3m).
 	ConvergenceTimeout time.Duration
 	BootDeadline       time.Duration
-	// CallTimeout bounds one call of the platform, 0 is that of Options. An
-	// actuator with a time-out of its own needs a little more.
+	// CallTimeout bounds one call of the platform (default 30s). An actuator with
+	// a time-out of its own needs a little more.
 	CallTimeout time.Duration
-	// Rounds is true with step policy exponential or demand: a later round
-	// raises the target of the action in flight, and ignores the cooldown.
+	// Rounds is true where a pressure that goes on is asked for in rounds
+	// (rules.Step.LaterRounds): a later one raises the target of the action in
+	// flight, and ignores the cooldown.
 	Rounds bool
 	// TriggerWindow is how long after convergence the trigger is looked at
 	// again, to say whether scaling helped; 0 does not look.
@@ -63,24 +67,35 @@ const (
 	DefaultBootDeadline       = 3 * time.Minute
 )
 
-// maxFailureBackoff is where doubling ends.
-const maxFailureBackoff = 30 * time.Minute
+const (
+	// maxFailureBackoff is where doubling ends.
+	maxFailureBackoff = 30 * time.Minute
+	// callTimeout bounds one call of a platform that has none of its own.
+	callTimeout = 30 * time.Second
+	// maxAttempts is how often a platform is called for one action before it fails.
+	maxAttempts = 5
+	// firstRetry is the wait after the first failed call, doubled with each further
+	// one up to lastRetry, less a random half.
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+	// pollEvery is how often a target that converges is observed.
+	pollEvery = 5 * time.Second
+)
 
-// withDefaults fills in durations that are not set. A cooldown or back-off of
-// less than 0 is none at all.
+// withDefaults fills in what is not set.
 func (c ScopeConfig) withDefaults() ScopeConfig {
-	fill := func(d *time.Duration, standard time.Duration) {
-		if *d == 0 {
-			*d = standard
-		}
-		*d = max(*d, 0)
+	if c.Cooldown == nil {
+		standard := DefaultCooldown
+		c.Cooldown = &standard
 	}
-	fill(&c.Cooldown, DefaultCooldown)
-	fill(&c.FailureBackoff, DefaultFailureBackoff)
-	fill(&c.ConvergenceTimeout, DefaultConvergenceTimeout)
-	fill(&c.BootDeadline, DefaultBootDeadline)
+	c.FailureBackoff = cmp.Or(c.FailureBackoff, DefaultFailureBackoff)
+	c.ConvergenceTimeout = cmp.Or(c.ConvergenceTimeout, DefaultConvergenceTimeout)
+	c.BootDeadline = cmp.Or(c.BootDeadline, DefaultBootDeadline)
 	if c.Mode == "" {
 		c.Mode = scaling.Advisory
+	}
+	if c.Bounds == (scaling.Bounds{}) {
+		c.Bounds = scaling.DefaultBounds()
 	}
 	return c
 }
@@ -100,29 +115,17 @@ type Options struct {
 	Logger *slog.Logger
 	// Registerer may be nil.
 	Registerer prometheus.Registerer
-	// CallTimeout bounds one call of a platform (default 30s).
-	CallTimeout time.Duration
-	// MaxAttempts is how often a platform is called for one action before it
-	// fails (default 5).
-	MaxAttempts int
-	// RetryBase is the wait after the first failed call (default 1s), doubled
-	// with each further one up to RetryMax (default 30s), less a random half.
-	RetryBase time.Duration
-	RetryMax  time.Duration
-	// Poll is how often a target that converges is observed (default 5s).
-	Poll time.Duration
 	// Rand draws from [0, 1) for jitter; nil: the runtime's.
 	Rand func() float64
 }
 
-// Errors of the executor.
-var (
-	// ErrNotLeader says that another process acts now, and this one must not.
-	ErrNotLeader = errors.New("this process does not lead")
-	// ErrStore says that the state store could not be read or written, so that
-	// nothing was promised.
-	ErrStore = errors.New("the state store cannot be used")
-)
+// ErrStore says that the state store could not be read or written, so that
+// nothing was promised.
+var ErrStore = errors.New("the state store cannot be used")
+
+// ErrLate says that no tick was decided for longer than a recommendation is
+// valid: ask again, the next one tells.
+var ErrLate = errors.New("the decision loop is late")
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Store == nil || o.Clock == nil || o.Epoch == 0 {
@@ -140,32 +143,5 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
-	if o.MaxAttempts <= 0 {
-		o.MaxAttempts = 5
-	}
-	for _, d := range []struct {
-		value    *time.Duration
-		standard time.Duration
-	}{
-		{&o.CallTimeout, 30 * time.Second},
-		{&o.RetryBase, time.Second},
-		{&o.RetryMax, 30 * time.Second},
-		{&o.Poll, 5 * time.Second},
-	} {
-		if *d.value <= 0 {
-			*d.value = d.standard
-		}
-	}
 	return o, nil
-}
-
-// leads fails once this process leads no longer.
-func (x *Executor) leads() error {
-	if x.lost.Load() {
-		return fmt.Errorf("%w: a newer epoch than %d has written", ErrNotLeader, x.o.Epoch)
-	}
-	if err := x.o.Leads(); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotLeader, err)
-	}
-	return nil
 }

@@ -91,6 +91,6 @@ func TestIneffectiveScaling(t *testing.T) {
 	b.advance()
 	b.advance()
 	require.Equal(t, scaling.EventIneffectiveScaling, b.events[len(b.events)-1].Kind)
-	require.True(t, b.record().CheckAt.IsZero())
+	require.Nil(t, b.record().Trial)
 	require.Len(t, b.events, 5)
 }

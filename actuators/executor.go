@@ -4,98 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/loops"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
-// Executor carries recommendations out, one action per scope at a time:
-//
-//	Accept, Publish ──► PENDING (ExecutionRecord.Held)
-//	                       │ waits: action in flight, cooldown, back-off, other writer
-//	                       ├──► SUPERSEDED, CANCELLED     no longer current; paused, mode, resolved
-//	                       ├──► SUCCEEDED                 the platform has enough (platform_ahead)
-//	                       ▼
-//	   ┌── round ──► EXECUTING ──► FAILED, REJECTED_STALE, SUPERSEDED, CANCELLED   nothing was done
-//	   │              │  ▲   │
-//	   │              │  │   └─ time-out, lost reply ──► UNKNOWN ──► FAILED   nobody can tell
-//	   │        taken │  └───────── not done, own epoch ────┤ │
-//	   │              ▼                                     │ └──► SUPERSEDED   not done, older epoch
-//	   └───────── CONVERGING ◄────────────── done ──────────┘
-//	                  ├──► FAILED       time-out; another writer lowered it
-//	                  └──► SUCCEEDED    platform and inventory at the target: cooldown
-//
-// Every arrow is stored by compare-and-set before the step that it announces.
-// A platform is called only in EXECUTING, after a write that names the target
-// as booting; whoever finds EXECUTING in the store and did not write it himself
-// treats it as UNKNOWN. So an action is never sent twice, a crash loses nothing
-// that was accepted, and an older leader is stopped by the store, and by the
-// platform if that records fences.
-//
-// All methods are safe for concurrent use.
+// Executor carries recommendations out, one action per scope at a time: it folds
+// what happens into each scope's record (step), stores that, and carries out the
+// effect. All methods are safe for concurrent use.
 type Executor struct {
-	o   Options
-	m   *instruments
-	run sync.Mutex // held by Run
+	o       Options
+	m       *instruments
+	records *state.Table[state.ExecutionRecord]
 
 	// lost is true once a newer epoch was seen; it stays.
 	lost atomic.Bool
 	// configured is true from the first Configure on: nothing moves before.
 	configured atomic.Bool
 
-	mu     sync.RWMutex
-	scopes map[string]*scope
-	// added wakes Run when scopes has grown.
-	added chan struct{}
+	scopes *loops.Set[*scope]
 }
 
 // scope is what the executor knows about one scope.
 type scope struct {
-	key string
-	cfg atomic.Pointer[ScopeConfig]
-	// copied is the stored record, nil while it has to be read. What it points
-	// to is never changed.
-	copied atomic.Pointer[copied]
-	// writer is held while the record is read, judged and written; turn while
-	// the scope advances. Calls of a platform are made with turn alone.
+	loops.Seat
+	cfg  atomic.Pointer[ScopeConfig]
+	tick atomic.Pointer[tick]
+	// writer is held while an input is folded and stored; turn while the scope
+	// advances. Calls of a platform are made with turn alone.
 	writer, turn semaphore
-	// wake has room for one: something has happened that advance may act on.
-	wake chan struct{}
-
-	facts facts
-
-	// The rest belongs to whoever has turn.
-
-	// answer is what the platform said and is not stored yet.
-	answer *answer
-	// observed is the recommendation whose target was just observed.
-	observed string
-	// claimed is true once the target carries our epoch.
-	claimed bool
-	// failures counts observations that failed in a row, notBefore is when the
-	// next is due.
-	failures  int
-	notBefore time.Time
-	// directTick is the last tick whose recommendation was taken up.
-	directTick time.Time
-
-	// The rest belongs to whoever has writer.
-
-	counted bool // in the in-flight gauge
-	// recommendation is the newest that was accepted.
-	recommendation *scaling.Recommendation
-	triggers       map[string]bool
-}
-
-// copied is a record as it is stored.
-type copied struct {
-	state.ExecutionRecord
-	version uint64
+	// attempts and inFlight (in the gauge) belong to whoever has writer.
+	attempts attempts
+	inFlight bool
+	// answer is what the platform said to scale and is not stored yet, nil if
+	// there is nothing. It belongs to whoever has turn.
+	answer *input
 }
 
 // semaphore is a mutex that can be waited for with a context.
@@ -112,34 +59,60 @@ func (m semaphore) lock(ctx context.Context) error {
 
 func (m semaphore) unlock() { <-m }
 
-// New reads what the store knows about actions. It fails with ErrNotLeader if a
+// New reads what the store knows about actions. It fails with state.ErrFenced if a
 // newer epoch has written there.
 func New(ctx context.Context, o Options) (*Executor, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	x := &Executor{o: o, scopes: map[string]*scope{}, added: make(chan struct{}, 1)}
-	if x.m, err = newInstruments(o.Registerer); err != nil {
-		return nil, fmt.Errorf("registering the executor's metrics: %w", err)
+	fence := state.Fence(o.Epoch)
+	x := &Executor{
+		o: o, m: newInstruments(o.Registerer), records: state.Executions(o.Store, fence),
+		scopes: loops.NewSet[*scope](),
 	}
-	records, err := o.Store.List(ctx, state.Execution)
+	rows, err := x.records.Load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: reading actions: %w", ErrStore, err)
 	}
-	for _, r := range records {
-		e, err := state.Decode[state.ExecutionRecord](r)
-		if err != nil {
-			return nil, err
+	last, err := lastTick(ctx, o.Store)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if err := fence.Check(r.Value.Epoch); err != nil {
+			return nil, fmt.Errorf("the action of scope %s: %w", r.Key, err)
 		}
-		if e.Epoch > o.Epoch {
-			return nil, fmt.Errorf("%w: scope %s was written by epoch %d, this is epoch %d", ErrNotLeader, r.Key, e.Epoch, o.Epoch)
+		if r.Value.Held != nil || open(r.Value.Action) {
+			s := x.add(r.Key)
+			if s.inFlight = open(r.Value.Action); s.inFlight {
+				x.m.inFlight.Inc()
+			}
 		}
-		if e.Held != nil || open(e.Action) {
-			x.add(r.Key)
+		if n := len(r.Value.Seen); n > 0 {
+			// What was there when it was stored was there until the last tick.
+			seen := slices.Clone(inventory(r.Value.Seen))
+			if last.After(seen[n-1].At) {
+				seen[n-1].At = last
+			}
+			x.add(r.Key).tick.Store(&tick{seen: seen})
 		}
 	}
 	return x, nil
+}
+
+// lastTick is when this service or the one before decided last.
+func lastTick(ctx context.Context, store state.Store) (last time.Time, err error) {
+	rows, err := state.Ticks(store, state.NoFence).List(ctx)
+	if err != nil {
+		return last, fmt.Errorf("%w: reading the last ticks: %w", ErrStore, err)
+	}
+	for _, r := range rows {
+		if r.Value.Last.After(last) {
+			last = r.Value.Last
+		}
+	}
+	return last, nil
 }
 
 // Configure says which scopes may be acted on, at the start and after each
@@ -151,179 +124,167 @@ func (x *Executor) Configure(scopes []ScopeConfig) {
 		c = c.withDefaults()
 		listed[c.Scope.Key] = true
 		x.m.actuator(c.Kind)
-		x.add(c.Scope.Key).cfg.Store(&c)
+		x.list(&c)
 	}
 	x.configured.Store(true)
-	for _, s := range x.all() {
-		if c := s.cfg.Load(); c != nil && !listed[s.key] {
+	for _, s := range x.scopes.All() {
+		if c := s.cfg.Load(); c != nil && !listed[s.Key()] {
 			left := *c
 			left.Mode = "" // nobody may act on it; its actuator still observes
 			s.cfg.Store(&left)
 		}
-		s.poke()
+		s.Poke()
 	}
 }
 
+// Publish takes the worker counts of a tick, and in mode direct its
+// recommendations. It only notes them and never waits: Run or Advance acts. It
+// has one caller at a time.
+func (x *Executor) Publish(_ context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope) {
+	for i := range evaluations {
+		if s := x.scope(evaluations[i].Scope.Key); s != nil {
+			window := DefaultConvergenceTimeout
+			if c := s.cfg.Load(); c != nil {
+				window = c.ConvergenceTimeout
+			}
+			next := s.tick.Load().followedBy(&evaluations[i], window)
+			s.tick.Store(&next)
+			s.Poke()
+		}
+	}
+	for _, g := range gone {
+		if s := x.scope(g.Key); s != nil {
+			s.tick.Store(&tick{gone: true})
+			s.Poke()
+		}
+	}
+}
+
+// Accept asks to carry out a recommendation, of which only the id is taken from
+// the caller. When it returns accepted or held the intent is durable. It does
+// not call a platform. It fails only with ErrStore, ErrLate,
+// state.ErrFenced or ctx's error, after which it can be asked again, here or at the leader.
+func (x *Executor) Accept(ctx context.Context, recommendationID string) (scaling.Verdict, error) {
+	if err := x.leads(); err != nil {
+		return scaling.Verdict{}, err
+	}
+	id, ok := scaling.ParseRecommendationID(recommendationID)
+	if !ok {
+		return scaling.Verdict{Result: scaling.VerdictUnknown, Reason: "it is not a recommendation id"}, nil
+	}
+	s := x.scope(id.Scope)
+	if s == nil {
+		// Nobody may act on it; only why is to be found.
+		v := view{epoch: x.o.Epoch, now: x.now()}
+		var err error
+		if v.stored, err = readStored(ctx, x.o.Store, id.Scope); err != nil {
+			return scaling.Verdict{}, err
+		}
+		return v.refusal(id)
+	}
+	// Most are repetitions, which need no look at anything but the record.
+	if row, err := x.records.Get(ctx, s.Key()); err == nil {
+		if verdict, ok := knownVerdict(&row.Value, recommendationID); ok {
+			return verdict, nil
+		}
+	}
+	return x.request(ctx, s, input{kind: accept, recommendation: recommendationID})
+}
+
+// Resolve says that a recommendation's alert is over: what has not begun is
+// cancelled, what has is left alone. It fails as Accept does.
+func (x *Executor) Resolve(ctx context.Context, recommendationID string) (scaling.Verdict, error) {
+	if err := x.leads(); err != nil {
+		return scaling.Verdict{}, err
+	}
+	id, ok := scaling.ParseRecommendationID(recommendationID)
+	s := x.scope(id.Scope)
+	if !ok || s == nil {
+		return resolvedVerdict(&state.ExecutionRecord{}, recommendationID), nil
+	}
+	if row, err := x.records.Get(ctx, s.Key()); err == nil && (row.Value.Held == nil || !row.Value.Held.Has(recommendationID)) {
+		return resolvedVerdict(&row.Value, recommendationID), nil
+	}
+	return x.request(ctx, s, input{kind: resolve, recommendation: recommendationID})
+}
+
+// request folds what somebody asks for. What that begins is advance's.
+func (x *Executor) request(ctx context.Context, s *scope, in input) (scaling.Verdict, error) {
+	o, err := x.fold(ctx, s, in)
+	if err != nil {
+		return scaling.Verdict{}, err
+	}
+	if o.changed {
+		s.Poke()
+	}
+	return o.verdict, nil
+}
+
+// list gives a scope its configuration.
+func (x *Executor) list(c *ScopeConfig) {
+	x.scopes.Add(c.Scope.Key, newScope(c.Scope.Key), func(s *scope) { s.cfg.Store(c) })
+}
+
+// unlist gives back what a scope took that is gone and that nobody may act on.
+func (x *Executor) unlist(s *scope) {
+	x.scopes.Remove(s, func() bool {
+		c := s.cfg.Load()
+		return c == nil || c.Mode == ""
+	})
+}
+
 // add returns the scope's entry, made if need be.
-func (x *Executor) add(key string) *scope {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if s, ok := x.scopes[key]; ok {
+func (x *Executor) add(key string) *scope { return x.scopes.Add(key, newScope(key), nil) }
+
+func newScope(key string) func() *scope {
+	return func() *scope {
+		s := &scope{Seat: loops.NewSeat(key), writer: make(semaphore, 1), turn: make(semaphore, 1)}
+		s.tick.Store(&tick{})
 		return s
 	}
-	s := &scope{
-		key: key, wake: make(chan struct{}, 1),
-		writer: make(semaphore, 1), turn: make(semaphore, 1),
-	}
-	x.scopes[key] = s
-	select {
-	case x.added <- struct{}{}:
-	default:
-	}
-	return s
 }
 
 // scope returns the scope's entry, nil if there is none.
 func (x *Executor) scope(key string) *scope {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.scopes[key]
-}
-
-// all returns the scopes sorted by key.
-func (x *Executor) all() []*scope {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	out := make([]*scope, 0, len(x.scopes))
-	for _, key := range slices.Sorted(maps.Keys(x.scopes)) {
-		out = append(out, x.scopes[key])
-	}
-	return out
+	s, _ := x.scopes.Get(key)
+	return s
 }
 
 func (x *Executor) now() time.Time { return x.o.Clock.Now().UTC() }
 
-// poke lets advance look at the scope again.
-func (s *scope) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+// leads fails once this process leads no longer.
+func (x *Executor) leads() error {
+	if x.lost.Load() {
+		return fmt.Errorf("%w: a newer epoch than %d has written", state.ErrFenced, x.o.Epoch)
 	}
-}
-
-// Advance does every step of every scope that is due now, one scope after the
-// other. It fails with ErrNotLeader when this process must not act, and with
-// what went wrong in the store otherwise; then it can be called again.
-func (x *Executor) Advance(ctx context.Context) error {
-	var errs []error
-	for _, s := range x.all() {
-		_, err := x.advance(ctx, s)
-		if errors.Is(err, ErrNotLeader) || ctx.Err() != nil {
-			return err
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// Run carries out what is accepted until ctx ends (nil) or this process leads
-// no longer (ErrNotLeader). Scopes advance at the same time, each by itself, so
-// that one platform that hangs holds up nobody else.
-func (x *Executor) Run(ctx context.Context) error {
-	if !x.run.TryLock() {
-		return errors.New("the executor runs already")
-	}
-	defer x.run.Unlock()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	started := map[*scope]bool{}
-	for {
-		for _, s := range x.all() {
-			if started[s] {
-				continue
-			}
-			started[s] = true
-			wg.Go(func() {
-				if err := x.follow(ctx, s); err != nil {
-					stop(err)
-				}
-			})
-		}
-		select {
-		case <-ctx.Done():
-			if err := context.Cause(ctx); errors.Is(err, ErrNotLeader) {
-				return err
-			}
-			return nil
-		case <-x.added:
-		}
-	}
-}
-
-// follow advances one scope whenever something is due. It returns only the
-// reason to stop everything.
-func (x *Executor) follow(ctx context.Context, s *scope) error {
-	failures := 0
-	for {
-		next, err := x.advance(ctx, s)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, ErrNotLeader):
-			x.o.Logger.Error("This process acts no longer", "scope", s.key, "err", err)
-			return err
-		case err != nil:
-			failures++
-			next = x.now().Add(x.backoff(failures))
-			x.o.Logger.Warn("An action could not go on and is tried again", "scope", s.key, "err", err)
-		default:
-			failures = 0
-		}
-		if x.rest(ctx, s, next) != nil {
-			return nil
-		}
-	}
-}
-
-// rest waits for next (zero: for ever) or for something to happen.
-func (x *Executor) rest(ctx context.Context, s *scope, next time.Time) error {
-	if next.IsZero() {
-		select {
-		case <-s.wake:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	waiting, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	wg.Go(func() {
-		select {
-		case <-s.wake:
-			cancel()
-		case <-waiting.Done():
-		}
-	})
-	if err := x.o.Clock.WaitUntil(waiting, next); err != nil && ctx.Err() != nil {
-		return ctx.Err()
+	if err := x.o.Leads(); err != nil {
+		return fmt.Errorf("%w: %w", state.ErrFenced, err)
 	}
 	return nil
 }
 
-// backoff is the wait after the nth failure in a row, n ≥ 1.
-func (x *Executor) backoff(n int) time.Duration {
-	d := doubled(x.o.RetryBase, n, x.o.RetryMax)
-	return d - time.Duration(float64(d)/2*x.o.Rand())
-}
+// Run carries out what is accepted until ctx ends (nil) or this process leads
+// no longer (state.ErrFenced). Scopes advance at the same time, each by itself, so
+// that one platform that hangs holds up nobody else.
+func (x *Executor) Run(ctx context.Context) error { return x.scopes.Run(ctx, x.work()) }
 
-// doubled is base · 2^(n−1), at most limit.
-func doubled(base time.Duration, n int, limit time.Duration) time.Duration {
-	for ; n > 1 && base < limit; n-- {
-		base *= 2
+// Advance does every step of every scope that is due now, one scope after the
+// other. It fails with state.ErrFenced when this process must not act, and with
+// what went wrong in the store otherwise; then it can be called again.
+func (x *Executor) Advance(ctx context.Context) error { return x.scopes.Advance(ctx, x.work()) }
+
+// work is what is done for each scope.
+func (x *Executor) work() loops.Work[*scope] {
+	return loops.Work[*scope]{
+		Clock: x.o.Clock, Advance: x.advance,
+		Final: func(err error) bool { return errors.Is(err, state.ErrFenced) },
+		Ended: func(s *scope, err error) {
+			x.o.Logger.Error("This process acts no longer", "scope", s.Key(), "err", err)
+		},
+		Failed: func(s *scope, n int, err error) time.Time {
+			x.o.Logger.Warn("An action could not go on and is tried again", "scope", s.Key(), "err", err)
+			v := x.view(s)
+			return v.now.Add(v.backoff(n))
+		},
 	}
-	return min(base, limit)
 }

@@ -17,7 +17,7 @@ const seedVariable = "ZETA_SCALER_FAULT_SEED"
 // that was done twice, lost, left open, or done by the wrong leader.
 func TestFaults(t *testing.T) {
 	runs := uint64(10500)
-	if testing.Short() {
+	if testing.Short() || underRace {
 		runs = 1500
 	}
 	if v := os.Getenv(seedVariable); v != "" {

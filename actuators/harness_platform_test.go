@@ -49,6 +49,10 @@ func (p *platform) Observe(context.Context, actuators.Target) (actuators.State, 
 	return actuators.State{Desired: p.desired, Ready: p.ready, Fence: p.fence}, nil
 }
 
+func (p *platform) Workers(context.Context, actuators.Target) ([]actuators.Worker, error) {
+	return nil, actuators.ErrUnsupported
+}
+
 func (p *platform) Release(context.Context, actuators.Target, []actuators.Worker, actuators.Fence) error {
 	return actuators.ErrUnsupported
 }

@@ -70,7 +70,7 @@ type write struct {
 	epoch uint64
 }
 
-func (c *crashing) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
+func (c *crashing) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	fault := c.f.draw("store", "crash_before", "crash_after", "error_before", "error_after")
 	switch fault {
 	case "crash_before":
@@ -86,7 +86,7 @@ func (c *crashing) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
 			}
 		}
 	}
-	v, err := c.Store.Apply(ctx, b)
+	v, err := c.Store.Apply(ctx, f, b)
 	if err == nil && c.writes != nil {
 		for _, p := range b.Puts {
 			if p.Kind == state.Execution {
@@ -201,7 +201,7 @@ func (w *world) put(kind state.Kind, key string, v any) {
 	if err != nil {
 		panic(err)
 	}
-	versions, err := w.plain.Apply(context.Background(), state.Batch{Puts: []state.Put{put}})
+	versions, err := w.plain.Apply(context.Background(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	if err != nil {
 		panic(err)
 	}
@@ -354,7 +354,7 @@ func (w *world) recover() {
 		w.need = min(w.need, w.workers)
 		w.tick()
 		for range 3 {
-			if err := w.x.Advance(context.Background()); err != nil && !errors.Is(err, actuators.ErrNotLeader) {
+			if err := w.x.Advance(context.Background()); err != nil && !errors.Is(err, state.ErrFenced) {
 				w.problem("after all faults: %v", err)
 			}
 		}

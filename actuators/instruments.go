@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // The verbs and results of platform calls; values of the labels of that name.
 const (
-	verbObserve = "observe"
-	verbScale   = "scale"
-	verbClaim   = "claim"
+	verbObserve  = "observe"
+	verbScale    = "scale"
+	verbClaim    = "claim"
+	verbWithdraw = "withdraw"
 
 	resultOK          = "ok"
 	resultStale       = "stale"
@@ -24,7 +26,7 @@ const (
 	resultError       = "error"
 )
 
-func verbs() []string { return []string{verbObserve, verbScale, verbClaim} }
+func verbs() []string { return []string{verbObserve, verbScale, verbClaim, verbWithdraw} }
 
 func results() []string {
 	return []string{resultOK, resultStale, resultOtherWriter, resultRefused, resultUnknown, resultError}
@@ -59,48 +61,34 @@ type instruments struct {
 	inFlight prometheus.Gauge
 }
 
-// newInstruments registers with reg, which may be nil. An executor that follows
-// another one in the same process goes on with its counters.
-func newInstruments(reg prometheus.Registerer) (*instruments, error) {
+// newInstruments registers with reg, which may be nil.
+func newInstruments(reg prometheus.Registerer) *instruments {
+	f := promauto.With(reg)
 	m := &instruments{
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+		calls: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "zeta_scaler_actuator_calls_total",
 			Help: "Calls of platforms by actuator, verb and result.",
 		}, []string{"actuator", "verb", "result"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "zeta_scaler_actuator_call_duration_seconds",
 			Help:    "How long calls of platforms took, failed ones included.",
 			Buckets: []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"actuator", "verb"}),
-		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
+		actions: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "zeta_scaler_actions_total",
 			Help: "Actions that are over, by final state.",
 		}, []string{"state"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: f.NewGauge(prometheus.GaugeOpts{
 			Name: "zeta_scaler_actions_in_flight",
 			Help: "Actions that have begun and are not over.",
 		}),
 	}
-	var err error
-	if m.calls, err = register(reg, m.calls); err != nil {
-		return nil, err
-	}
-	if m.duration, err = register(reg, m.duration); err != nil {
-		return nil, err
-	}
-	if m.actions, err = register(reg, m.actions); err != nil {
-		return nil, err
-	}
-	if m.inFlight, err = register(reg, m.inFlight); err != nil {
-		return nil, err
-	}
-	m.inFlight.Set(0)
 	for _, s := range scaling.ActionStates() {
 		if s.Final() {
 			m.actions.WithLabelValues(string(s))
 		}
 	}
-	return m, nil
+	return m
 }
 
 // actuator creates the label values of one kind of actuator.
@@ -117,18 +105,4 @@ func (m *instruments) actuator(kind string) {
 func (m *instruments) called(kind, verb string, start time.Time, err error) {
 	m.duration.WithLabelValues(kind, verb).Observe(time.Since(start).Seconds())
 	m.calls.WithLabelValues(kind, verb, resultOf(err)).Inc()
-}
-
-// register returns c, or the collector of the same name that is there already.
-func register[C prometheus.Collector](reg prometheus.Registerer, c C) (C, error) {
-	if reg == nil {
-		return c, nil
-	}
-	err := reg.Register(c)
-	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := already.ExistingCollector.(C); ok {
-			return existing, nil
-		}
-	}
-	return c, err
 }

@@ -34,7 +34,7 @@ func seed(t testing.TB, s state.Store, key string, epoch uint64, now time.Time) 
 		Recommendation: scaling.Recommendation{RecommendationID: id, ObservedAt: now, ValidUntil: now.Add(time.Hour)},
 	})
 	require.NoError(t, err)
-	_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.NoError(t, err)
 	return id
 }
@@ -113,7 +113,7 @@ func BenchmarkAccept(b *testing.B) {
 	insert := measure(scopes, func(i int) error {
 		put, err := state.NewPut(state.Alert, configs[i].Scope.Key, 0, map[string]string{})
 		if err == nil {
-			_, err = s.Apply(b.Context(), state.Batch{Puts: []state.Put{put}})
+			_, err = s.Apply(b.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 		}
 		return err
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
-// A platform that has heard of a newer leader while this one leads is a state
+// A platform that has recorded a newer epoch while this one leads is a state
 // that was lost or restored: it must not be the end without a word.
 func TestStaleIsToldAndTriedAgain(t *testing.T) {
 	b := newBench(t, nil)

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -23,6 +24,20 @@ var annotationsText string
 // own for.
 const annotationSummary = "summary"
 
+// DefaultRunbookURL is where the runbook is for those who do not reach the
+// service.
+const DefaultRunbookURL = "https://github.com/zeta-scaler/zeta-scaler/blob/main/docs/runbook.md"
+
+// links are where annotations lead to.
+type links struct {
+	// external is under which users reach the service, empty for no link to it.
+	external string
+	runbook  string
+}
+
+// section is the runbook's about an alert.
+func (l links) section(name string) string { return l.runbook + "#" + strings.ToLower(name) }
+
 // maxError is how much of an action's error an annotation repeats, in bytes.
 const maxError = 1024
 
@@ -34,7 +49,7 @@ func commonAnnotations() []string {
 	return []string{
 		"description", "current_workers", "recommended_workers", "row", "mode", "rule_set", "triggers",
 		"blockers", "snapshot", "observed_at", "valid_until", "status_url", "runbook_url",
-		"error", "actuator", "action_id", "action_state", "target_workers", "next_steps",
+		"error", "actuator", "action_id", "action_state", "target_workers", "next_steps", "paused_since", "without_pause",
 	}
 }
 
@@ -73,23 +88,41 @@ func (an *annotator) render(v *view) (map[string]string, error) {
 type view struct {
 	Name, Severity string
 	// Scope is the scope's key.
-	Scope          string
-	ExternalURL    string
-	Mode           scaling.Mode
-	Paused         bool
+	Scope string
+	// ExternalURL is under which users reach the service, Runbook the alert's
+	// section of the runbook.
+	ExternalURL, Runbook string
+	Mode                 scaling.Mode
+	Paused               bool
+	// PausedSince is empty for a scope that is not paused; Unpaused is what would
+	// be decided without the pause.
+	PausedSince    string
+	Unpaused       *scaling.Outlook
 	Recommendation *scaling.Recommendation
 	// Execution is the action that the alert is about, nil for an alert that is
 	// not about one.
 	Execution *scaling.Execution
+	// Drain is the drain that the alert is about, nil for an alert that is not about
+	// one; Stopped are its jobs that do not run.
+	Drain   *scaling.Drain
+	Stopped []scaling.DrainJob
 }
 
-func viewOf(labels map[string]string, ev *scaling.Evaluation, externalURL string) *view {
+func viewOf(labels map[string]string, ev *scaling.Evaluation, to links) *view {
 	v := &view{
-		Name: labels[labelName], Severity: labels[labelSeverity], Scope: ev.Scope.Key, ExternalURL: externalURL,
-		Mode: ev.Mode, Paused: ev.Paused, Recommendation: &ev.Recommendation,
+		Name: labels[labelName], Severity: labels[labelSeverity], Scope: ev.Scope.Key,
+		ExternalURL: to.external, Runbook: to.section(labels[labelName]),
+		Mode: ev.Mode, Paused: ev.Paused, Unpaused: ev.Unpaused, Recommendation: &ev.Recommendation,
+	}
+	if ev.PausedSince != nil {
+		v.PausedSince = timestamp(*ev.PausedSince)
 	}
 	if v.Name == ActionFailed {
 		v.Execution = ev.Execution
+	}
+	if v.Name == DrainFailed || v.Name == JobRestoreFailed {
+		v.Drain = ev.Drain
+		v.Stopped = stopped(ev.Drain, ev.Tick)
 	}
 	return v
 }
@@ -100,13 +133,53 @@ func (v *view) Current() string { return count(v.Recommendation.CurrentWorkers) 
 // Target is the recommended number of workers.
 func (v *view) Target() string { return count(v.Recommendation.RecommendedWorkers) }
 
-// Error is why the action failed. A platform may say a lot.
-func (v *view) Error() string {
-	if len(v.Execution.Error) <= maxError {
-		return v.Execution.Error
+// Otherwise is what would be recommended without the pause, and why.
+func (v *view) Otherwise() string {
+	if v.Unpaused == nil {
+		return ""
 	}
-	return v.Execution.Error[:maxError] + "…"
+	return fmt.Sprintf("%s, %s → %s workers: %s", v.Unpaused.Action, v.Current(), count(v.Unpaused.RecommendedWorkers), v.Unpaused.Reason)
 }
+
+// Error is why the action or the drain failed, or the jobs do not run. A platform
+// may say a lot.
+func (v *view) Error() string {
+	var text string
+	switch {
+	case v.Execution != nil:
+		text = v.Execution.Error
+	case v.Name == DrainFailed:
+		text = v.Drain.Error
+	case v.Drain != nil:
+		var why []string
+		for _, j := range v.Stopped {
+			why = append(why, fmt.Sprintf("%s (%s), attempt %d: %s", j.ID, j.Name, j.Attempts, cmp.Or(j.Error, string(j.Step))))
+		}
+		text = strings.Join(why, "; ")
+	}
+	if len(text) <= maxError {
+		return text
+	}
+	return text[:maxError] + "…"
+}
+
+// Restore are the commands by which a person restores the jobs that do not run,
+// ten at most.
+func (v *view) Restore() string {
+	var out []string
+	for _, j := range v.Stopped[:min(len(v.Stopped), 10)] {
+		query := url.Values{"jobId": {j.ID}, "jobName": {j.Name}, "isStartWithSavePoint": {"true"}}
+		out = append(out, fmt.Sprintf("curl -X POST '%s?%s' --data-binary @CONFIG-OF-%s.json",
+			cmp.Or(v.Drain.Endpoint, "http://ZETA/submit-job"), strings.ReplaceAll(query.Encode(), "'", "%27"), j.ID))
+	}
+	return strings.Join(out, "\n")
+}
+
+// Jobs is how many jobs do not run.
+func (v *view) Jobs() string { return scaling.Counted(len(v.Stopped), "job") }
+
+// GoesBack reports whether the drain is still on its way back.
+func (v *view) GoesBack() bool { return !v.Drain.State.Over() }
 
 // Failed reports whether the action has failed; else it is a new attempt.
 func (v *view) Failed() bool { return failed(v.Execution) }

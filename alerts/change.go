@@ -68,7 +68,7 @@ func (n *Notifier) keepOrStart(s *sender, old *[]*sender, limit int) *sender {
 	for i, o := range *old {
 		if reflect.DeepEqual(o.endpoint, s.endpoint) {
 			*old = append((*old)[:i:i], (*old)[i+1:]...)
-			o.drop(o.queue.resize(limit))
+			o.drop(o.queue.Resize(limit))
 			return o
 		}
 	}
@@ -91,9 +91,9 @@ func named(senders []*sender, name string) bool {
 // clear forgets all alerts: nobody is told any more.
 func (n *Notifier) clear() {
 	n.outbox = nil
-	for key, p := range n.pages {
+	for key, p := range n.scopes {
 		p.alerts, p.since, p.gone = nil, nil, true
 		n.dirty[key] = true
 	}
-	clear(n.strays)
+	clear(n.unattended)
 }

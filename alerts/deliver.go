@@ -12,13 +12,13 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	senders := append([]*sender(nil), n.senders...)
 	n.mu.Unlock()
 	for _, s := range senders {
-		for batch := s.queue.take(maxBatch); len(batch) > 0; batch = s.queue.take(maxBatch) {
+		for batch := s.queue.Take(maxBatch); len(batch) > 0; batch = s.queue.Take(maxBatch) {
 			if err := s.send(batch); err != nil {
-				s.drop(s.queue.putBack(batch))
+				s.drop(s.queue.PutBack(batch))
 				return err
 			}
 		}
-		s.counts.length.Set(float64(s.queue.len()))
+		s.counts.length.Set(float64(s.queue.Len()))
 	}
 	return ctx.Err()
 }

@@ -21,18 +21,21 @@ import (
 )
 
 const (
-	rulesFile     = "zeta-scaler.rules.yml"
-	ruleTestsFile = "zeta-scaler.rules_test.yml"
-	runbookURL    = "https://github.com/zeta-scaler/zeta-scaler/blob/main/docs/runbook.md#"
+	serviceRules   = "zeta-scaler.rules.yml"
+	decisionsRules = "zeta-scaler-decisions.rules.yml"
+	ruleTestsFile  = "zeta-scaler.rules_test.yml"
+	runbookURL     = "https://github.com/zeta-scaler/zeta-scaler/blob/main/docs/runbook.md#"
 )
 
 func ruleGroups(t *testing.T) map[string][]rulefmt.Rule {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
-	require.Empty(t, errs)
 	out := map[string][]rulefmt.Rule{}
-	for _, g := range groups.Groups {
-		out[g.Name] = g.Rules
+	for file, group := range map[string]string{serviceRules: "zeta-scaler-service", decisionsRules: "zeta-scaler-scopes"} {
+		groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+		require.Empty(t, errs)
+		require.Len(t, groups.Groups, 1, file)
+		require.Equal(t, group, groups.Groups[0].Name, file)
+		out[group] = groups.Groups[0].Rules
 	}
 	return out
 }
@@ -48,7 +51,9 @@ func TestRulesHaveTheSameAlerts(t *testing.T) {
 			scopes = append(scopes, r.Alert)
 		}
 	}
-	require.Equal(t, alerts.Names(), scopes)
+	service := groups["zeta-scaler-service"]
+	require.Equal(t, alerts.ClusterDown, service[0].Alert, "whoever pushes the others is told of clusters by Prometheus")
+	require.Equal(t, alerts.Names(), append(scopes, service[0].Alert))
 	severities := []string{alerts.Page, alerts.Warning, alerts.Info}
 	for _, rules := range groups {
 		for _, r := range rules {
@@ -63,7 +68,7 @@ func TestRulesHaveTheSameAlerts(t *testing.T) {
 // Every metric that the rules ask for is documented, which other tests hold
 // against what is exported.
 func TestRulesAskForMetricsThatExist(t *testing.T) {
-	doc := read(t, "../docs/metrics.md") + read(t, "../docs/alerts.md")
+	doc := read(t, "../docs/metrics.md") + read(t, "../docs/alerts.md") + read(t, "../docs/exporter.md")
 	for _, rules := range ruleGroups(t) {
 		for _, r := range rules {
 			expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
@@ -107,11 +112,14 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 			continue
 		}
 		got[title] = true
-		for _, part := range []string{"**Means.**", "**Look at.**", "**Do.**"} {
+		for _, part := range []string{"**Means.**", "**Urgency.** ", "**Look at.**", "**Do.**", "**Commands.**\n\n```sh\n"} {
 			require.Contains(t, text, part, title)
 		}
 	}
 	require.Equal(t, want, got)
+	for _, platform := range []string{"Kubernetes", "YARN", "machines", "compose"} {
+		require.Contains(t, read(t, "../docs/runbook.md"), "\n| "+platform, "the commands of each platform")
+	}
 }
 
 // Every alert of the rules has a unit test, in which it fires and does not.
@@ -207,14 +215,15 @@ func TestExampleRoutes(t *testing.T) {
 		labels map[string]string
 		want   []string
 	}{
-		"a recommendation": {one(t, raised(t, scaleOut(2))).Labels, []string{"scaler", "team"}},
-		"a failed action":  {one(t, raised(t, withAction(steady(), scaling.ActionFailed))).Labels, []string{"team"}},
-		"a page":           {one(t, raised(t, invalid(true))).Labels, []string{"on-call"}},
-		"a warning":        {one(t, raised(t, invalid(false))).Labels, []string{"team"}},
-		"scale in":         {map[string]string{"alertname": alerts.ScaleInCandidate, "severity": "warning", "action": "SCALE_IN_CANDIDATE", "recommendation": "7-2-prod"}, []string{"team"}},
-		"pulled":           {map[string]string{"alertname": alerts.ScaleOutRecommended, "severity": "warning", "action": "SCALE_OUT"}, []string{"team"}},
-		"info":             {map[string]string{"alertname": alerts.ScaleInBlocked, "severity": "info"}, []string{"nobody"}},
-		"not ours":         {map[string]string{"alertname": "Other", "severity": "page"}, []string{"team"}},
+		"a recommendation":       {one(t, raised(t, scaleOut(2))).Labels, []string{"scaler", "team"}},
+		"a failed action":        {one(t, raised(t, withAction(steady(), scaling.ActionFailed))).Labels, []string{"team"}},
+		"a page":                 {one(t, raised(t, invalid(true))).Labels, []string{"on-call"}},
+		"a warning":              {one(t, raised(t, invalid(false))).Labels, []string{"team"}},
+		"scale in":               {map[string]string{"alertname": alerts.ScaleInCandidate, "severity": "warning", "action": "SCALE_IN_CANDIDATE", "recommendation": "7-2-prod"}, []string{"scaler", "team"}},
+		"pulled":                 {map[string]string{"alertname": alerts.ScaleOutRecommended, "severity": "warning", "action": "SCALE_OUT"}, []string{"team"}},
+		"info":                   {map[string]string{"alertname": alerts.ScaleInBlocked, "severity": "info"}, []string{"nobody"}},
+		"a cluster that is down": {map[string]string{"alertname": alerts.ClusterDown, "severity": "page", "cluster": "prod"}, []string{"on-call"}},
+		"not ours":               {map[string]string{"alertname": "Other", "severity": "page"}, []string{"team"}},
 	} {
 		got := c.Route.receivers(t, tc.labels)
 		require.Equal(t, tc.want, got, name)

@@ -14,9 +14,9 @@ import (
 // news.
 const patience = 5 * time.Minute
 
-// failureLasts is for how long a failed action is news. If nothing was tried
-// since, whatever asked for it is over.
-const failureLasts = 24 * time.Hour
+// pausedFor is how long a pause is what somebody wants: beyond, it may be
+// forgotten.
+const pausedFor = 4 * time.Hour
 
 // finding is one alert that a tick calls for.
 type finding struct {
@@ -42,7 +42,7 @@ func findings(ev *scaling.Evaluation) []finding {
 	case scaling.ScaleInBlocked:
 		out = append(out, finding{name: ScaleInBlocked, severity: Info})
 	}
-	if slices.ContainsFunc(r.BlockingConditions, func(c scaling.Condition) bool { return c.Name == scaling.BlockerMaxWorkers }) {
+	if r.HeldBy(scaling.BlockerMaxWorkers) {
 		out = append(out, finding{name: AtMaxWorkers, severity: Warning})
 	}
 	if r.Row == scaling.RowUnsatisfiable {
@@ -58,8 +58,46 @@ func findings(ev *scaling.Evaluation) []finding {
 	if f, ok := failure(ev); ok {
 		out = append(out, f)
 	}
+	if r.HeldBy(scaling.BlockerIneffective) {
+		out = append(out, finding{name: ScalingIneffective, severity: Warning})
+	}
+	if ev.PausedSince != nil && ev.Tick.Sub(*ev.PausedSince) >= pausedFor {
+		out = append(out, finding{name: ScopePaused, severity: Warning})
+	}
 	if ev.Provisional {
 		out = append(out, finding{name: RestoreFailed, severity: Warning, after: patience})
+	}
+	return append(out, ofDrain(ev)...)
+}
+
+// restorePatience is how long a job may be stopped before somebody hears of it: in
+// a drain that goes well it is for seconds.
+const restorePatience = time.Minute
+
+// ofDrain is what a scope's latest drain calls for. A failure is over once a later
+// drain has removed its worker, or was called off.
+func ofDrain(ev *scaling.Evaluation) (out []finding) {
+	d := ev.Drain
+	if d == nil {
+		return nil
+	}
+	failed := d.State == scaling.DrainFailed || d.Failed
+	fresh := failed && ev.Tick.Sub(d.EnteredAt()) < scaling.FailureLasts
+	if goesOn := !d.State.Over() && !failed; fresh || goesOn {
+		out = append(out, finding{name: DrainFailed, severity: Warning, goesOn: goesOn})
+	}
+	if len(stopped(d, ev.Tick)) > 0 {
+		out = append(out, finding{name: JobRestoreFailed, severity: Page})
+	}
+	return out
+}
+
+// stopped are the jobs of a drain that do not run for longer than they should.
+func stopped(d *scaling.Drain, at time.Time) (out []scaling.DrainJob) {
+	for _, j := range d.Jobs {
+		if j.Down() && (j.Attempts > 1 || at.Sub(j.StopAt) >= restorePatience) {
+			out = append(out, j)
+		}
 	}
 	return out
 }
@@ -76,7 +114,7 @@ func failure(ev *scaling.Evaluation) (finding, bool) {
 	if shortage(ev) {
 		f.severity = Page
 	}
-	fresh := failed(x) && ev.Tick.Sub(endedAt(x)) < failureLasts
+	fresh := failed(x) && ev.Tick.Sub(endedAt(x)) < scaling.FailureLasts
 	if x.State == scaling.ActionRejectedStale && x.MasterEpoch != ev.Recommendation.MasterEpoch {
 		fresh = false // there is a newer leader: this one
 	}

@@ -67,6 +67,7 @@ func TestWhatRaisesAnAlert(t *testing.T) {
 		"scale in":            {with(row(scaling.ScaleInCandidate, scaling.RowIdle)), []string{"ZetaScaleInCandidate/warning"}},
 		"scale in blocked":    {with(row(scaling.ScaleInBlocked, scaling.RowIdleStale, scaling.BlockerMetricsStale)), []string{"ZetaScaleInBlocked/info"}},
 		"at max":              {with(row(scaling.NoAction, scaling.RowShortage, scaling.BlockerMaxWorkers)), []string{"ZetaAtMaxWorkers/warning"}},
+		"ineffective":         {with(row(scaling.ScaleOut, scaling.RowShortage, scaling.BlockerIneffective)), []string{"ZetaScaleOutRecommended/warning", "ZetaScalingIneffective/warning"}},
 		"at min":              {with(row(scaling.NoAction, scaling.RowIdleAtMin, scaling.BlockerMinWorkers)), nil},
 		"unsatisfiable":       {with(row(scaling.NoAction, scaling.RowUnsatisfiable)), []string{"ZetaUnsatisfiableDemand/warning"}},
 		"invalid":             {invalid(false), []string{"ZetaMetricsInvalid/warning"}},
@@ -140,6 +141,8 @@ func TestAnnotations(t *testing.T) {
 	strong.Recommendation.Strength = "strong"
 	ev := invalid(true)
 	ev.Provisional, ev.Paused, ev.Recommendation.CurrentWorkers = true, true, nil
+	ev.PausedSince = new(time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC))
+	ev.Unpaused = &scaling.Outlook{Action: scaling.ScaleOut, Row: scaling.RowShortage, Reason: "jobs wait", RecommendedWorkers: new(5)}
 	ev.Recommendation.Action, ev.Recommendation.RecommendedWorkers = scaling.ScaleInCandidate, new(3)
 	ev.Recommendation.BlockingConditions = []scaling.Condition{{Name: scaling.BlockerMaxWorkers}, {Name: scaling.BlockerCooldown}}
 	add(ev)
@@ -147,6 +150,10 @@ func TestAnnotations(t *testing.T) {
 	ev = steady()
 	ev.Recommendation.Action, ev.Recommendation.Row = scaling.ScaleInBlocked, scaling.RowUnsatisfiable
 	add(ev)
+	ev = scaleOut(2)
+	ev.Recommendation.BlockingConditions = []scaling.Condition{{Name: scaling.BlockerIneffective}}
+	add(ev)
+	add(withDrain(steady(), scaling.DrainFailed, true))
 	var covered []string
 	for key := range all {
 		name, _, _ := strings.Cut(key, "/")
@@ -154,6 +161,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	slices.Sort(covered)
 	want := alerts.Names()
+	want = slices.DeleteFunc(want, func(name string) bool { return name == alerts.ClusterDown }) // TestClusterDown
 	slices.Sort(want)
 	require.Equal(t, want, covered, "every alert")
 	got, err := json.MarshalIndent(all, "", "  ")
@@ -170,6 +178,70 @@ func TestAnnotations(t *testing.T) {
 	ev.Recommendation.Action, ev.Recommendation.Row = scaling.ScaleInBlocked, scaling.RowAboveMaxBlocked
 	require.Equal(t, "prod: 4 workers are more than max_workers, but it must not shrink now",
 		one(t, raised(t, ev)).Annotations["summary"], "it may be as busy as can be")
+}
+
+// withDrain has a drain of that state as its latest; down says that a job of it does
+// not run again.
+func withDrain(ev scaling.Evaluation, state scaling.DrainState, down bool) scaling.Evaluation {
+	at := time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC)
+	d := &scaling.Drain{
+		ID: "7-1-prod", Scope: ev.Scope.Key, Worker: "zeta-worker-2", Actuator: "kubernetes", State: state, Endpoint: "http://m1:8080/submit-job",
+		Transitions: []scaling.DrainTransition{{State: scaling.DrainDraining, At: at}, {State: state, At: at}},
+		Jobs: []scaling.DrainJob{
+			{ID: "4501", Name: "orders' night", Mode: "STREAMING", Step: scaling.JobRestored, StopAt: at, RunAt: at},
+			{ID: "4502", Name: "clicks", Mode: "BATCH", Step: scaling.JobFinished},
+		},
+	}
+	if down {
+		d.Jobs[0].Step, d.Jobs[0].Attempts, d.Jobs[0].Error = scaling.JobRestoring, 3, "it ended soon as FAILED"
+	}
+	if state == scaling.DrainFailed {
+		d.GivenUp, d.Error = "job 4503 (bills) was asked 2 times for a savepoint and has none", "job 4503 (bills) was asked 2 times for a savepoint and has none"
+	}
+	ev.Drain = d
+	return ev
+}
+
+// One alert lasts over drains that fail again, and over new attempts; one about
+// jobs that do not run is of its own.
+func TestDrainAlerts(t *testing.T) {
+	over := withDrain(steady(), scaling.DrainActive, false)
+	over.Drain.Failed = true
+	old := withDrain(steady(), scaling.DrainActive, false)
+	old.Drain.Failed = true
+	old.Drain.Transitions[1].At = old.Drain.Transitions[1].At.Add(-25 * time.Hour)
+	slow := withDrain(steady(), scaling.DrainDrained, false)
+	slow.Drain.Jobs[0].Step = scaling.JobStopped
+	slow.Drain.Jobs[0].StopAt = time.Date(1999, 12, 31, 23, 58, 59, 0, time.UTC)
+	quick := withDrain(steady(), scaling.DrainDrained, false)
+	quick.Drain.Jobs[0].Step = scaling.JobStopped
+	quick.Drain.Jobs[0].StopAt = time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC) // later than any tick
+	for name, tc := range map[string]struct {
+		ev   scaling.Evaluation
+		want []string
+	}{
+		"under way":                {withDrain(steady(), scaling.DrainDraining, false), nil},
+		"removed":                  {withDrain(steady(), scaling.DrainDecommissioned, false), nil},
+		"called off":               {withDrain(steady(), scaling.DrainActive, false), nil},
+		"a job is down for long":   {slow, []string{"ZetaJobRestoreFailed/page"}},
+		"a job is down":            {quick, nil},
+		"submitted again":          {withDrain(steady(), scaling.DrainDecommissioning, true), []string{"ZetaJobRestoreFailed/page"}},
+		"goes back":                {withDrain(steady(), scaling.DrainFailed, false), []string{"ZetaDrainFailed/warning"}},
+		"goes back, a job is down": {withDrain(steady(), scaling.DrainFailed, true), []string{"ZetaDrainFailed/warning", "ZetaJobRestoreFailed/page"}},
+		"went back":                {over, []string{"ZetaDrainFailed/warning"}},
+		"went back a day ago":      {old, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range raised(t, tc.ev) {
+				got = append(got, p.name()+"/"+p.Labels["severity"])
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+	p := raised(t, withDrain(steady(), scaling.DrainDecommissioning, true))
+	require.Contains(t, one(t, p).Annotations["next_steps"],
+		"curl -X POST 'http://m1:8080/submit-job?isStartWithSavePoint=true&jobId=4501&jobName=orders%27+night' --data-binary @CONFIG-OF-4501.json")
 }
 
 // withAction has an action of that state as its latest.
@@ -241,4 +313,21 @@ func TestFailuresEndAfterADay(t *testing.T) {
 		w.tick(ev)
 		require.True(t, one(t, w.ams["a"].take()).resolved(), "a day after the transition")
 	})
+}
+
+// An alert links to the runbook that is configured, to the service's own, or to
+// the project's where nobody knows how the service is reached.
+func TestRunbookOfAnAlert(t *testing.T) {
+	for _, tt := range []struct{ external, runbook, want string }{
+		{"", "", alerts.DefaultRunbookURL},
+		{"https://scaler.example/base/", "", "https://scaler.example/base/runbook"},
+		{"https://scaler.example", "https://wiki.example/zeta", "https://wiki.example/zeta"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := build(t, []string{"a"}, func(o *alerts.Options) { o.ExternalURL, o.RunbookURL = tt.external, tt.runbook })
+			defer w.end()
+			w.ticks(1, scaleOut(2))
+			require.Equal(t, tt.want+"#zetascaleoutrecommended", one(t, w.ams["a"].take()).Annotations["runbook_url"])
+		})
+	}
 }

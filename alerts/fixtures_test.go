@@ -110,7 +110,13 @@ func (am *alertmanager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
+	if status == http.StatusTooEarly {
+		w.Header().Set("Retry-After", "20")
+	}
 	w.WriteHeader(status)
+	if status/100 != 2 {
+		_, _ = io.WriteString(w, "not for "+r.Header.Get("Authorization"))
+	}
 }
 
 func (am *alertmanager) answer(status int, hang bool) {

@@ -19,7 +19,7 @@ import (
 // the notifier's own memory is measured.
 type forgetful struct{ state.Store }
 
-func (forgetful) Apply(_ context.Context, b state.Batch) ([]uint64, error) {
+func (forgetful) Apply(_ context.Context, _ state.Fence, b state.Batch) ([]uint64, error) {
 	return make([]uint64, len(b.Puts)), nil
 }
 

@@ -9,14 +9,23 @@ const (
 	UnsatisfiableDemand = "ZetaUnsatisfiableDemand"
 	MetricsInvalid      = "ZetaMetricsInvalid"
 	ActionFailed        = "ZetaActionFailed"
+	ScalingIneffective  = "ZetaScalingIneffective"
+	ScopePaused         = "ZetaScopePaused"
 	RestoreFailed       = "ZetaRestoreFailed"
+	DrainFailed         = "ZetaDrainFailed"
+	// JobRestoreFailed is about jobs that a drain has stopped and that do not run
+	// again.
+	JobRestoreFailed = "ZetaJobRestoreFailed"
+	// ClusterDown is about a cluster, whatever scopes it has.
+	ClusterDown = "ZetaClusterDown"
 )
 
 // Names are all alerts that a notifier sends.
 func Names() []string {
 	return []string{
 		ScaleOutRecommended, ScaleInCandidate, ScaleInBlocked, AtMaxWorkers,
-		UnsatisfiableDemand, MetricsInvalid, ActionFailed, RestoreFailed,
+		UnsatisfiableDemand, MetricsInvalid, ActionFailed, ScalingIneffective, ScopePaused,
+		DrainFailed, JobRestoreFailed, RestoreFailed, ClusterDown,
 	}
 }
 

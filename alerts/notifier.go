@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -11,8 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	promconfig "github.com/prometheus/common/config"
 
+	"github.com/zeta-scaler/zeta-scaler/contact"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
 )
 
 // Defaults.
@@ -39,6 +42,10 @@ type Settings struct {
 	// ExternalURL is under which users reach the service, for links; empty: no
 	// links.
 	ExternalURL string
+	// RunbookURL is the runbook, whose sections are named by alerts in small
+	// letters. Default: that of the service, or DefaultRunbookURL without an
+	// ExternalURL.
+	RunbookURL string
 }
 
 func (s Settings) withDefaults() Settings {
@@ -49,6 +56,10 @@ func (s Settings) withDefaults() Settings {
 		s.QueueCapacity = DefaultQueueCapacity
 	}
 	s.ExternalURL = strings.TrimRight(s.ExternalURL, "/")
+	if s.RunbookURL == "" && s.ExternalURL != "" {
+		s.RunbookURL = s.ExternalURL + "/runbook"
+	}
+	s.RunbookURL = cmp.Or(s.RunbookURL, DefaultRunbookURL)
 	return s
 }
 
@@ -57,10 +68,11 @@ type Options struct {
 	Settings
 	// Store keeps the alerts that have fired.
 	Store state.Store
-	// Epoch is this leader's. Records of a later one are never written over.
+	// Epoch is this leader's. Once a newer one is stored, nothing is written or
+	// sent any more.
 	Epoch  uint64
 	Logger *slog.Logger
-	// Registerer gets the counters; nil leaves them out of every page.
+	// Registerer gets the counters; nil: nobody sees them.
 	Registerer prometheus.Registerer
 	// Clock tells how far endsAt lies ahead; nil is time.Now.
 	Clock func() time.Time
@@ -75,7 +87,8 @@ type Options struct {
 // concurrent use.
 type Notifier struct {
 	store       state.Store
-	epoch       uint64
+	stored      *state.Table[state.AlertRecord]
+	fence       state.Fence
 	logger      *slog.Logger
 	clock       func() time.Time
 	drain       time.Duration
@@ -92,24 +105,28 @@ type Notifier struct {
 	// running is true while Run runs; sending waits for the senders.
 	running bool
 	sending sync.WaitGroup
-	pages   map[string]*page
-	// strays are the scopes with alerts that no tick looks after: those that are
+	scopes  map[string]*scopeAlerts
+	// unattended are the scopes with alerts that no tick looks after: those that are
 	// gone, and those from the store that were not evaluated yet.
-	strays map[string]bool
-	outbox []outgoing
+	unattended map[string]bool
+	outbox     []dueAlert
 	// dirty are the scopes whose record has to be written.
 	dirty map[string]bool
-	// fenced is true once a later leader's record was seen.
+	// fenced is true once a newer leader has taken over.
 	fenced bool
-	// storeFailing remembers what was logged; only flush uses it.
-	storeFailing bool
+	// unstored is of writing records.
+	unstored *trouble.State
 }
 
-// outgoing is an alert that is due, as it was then.
-type outgoing struct {
+// dueAlert is an alert that is due, as it was then.
+type dueAlert struct {
 	alert
-	// evaluation is nil for a scope that was never evaluated by this process.
+	// key is that of the scope or cluster.
+	key string
+	// evaluation and cluster are what the alert was found in, nil for one that
+	// this process has only from the store.
 	evaluation *scaling.Evaluation
+	cluster    *contact.Status
 }
 
 // New reads the alerts that an earlier leader has left. Nothing is sent before
@@ -126,10 +143,12 @@ func New(ctx context.Context, o Options) (*Notifier, error) {
 		return nil, err
 	}
 	n := &Notifier{
-		store: o.Store, epoch: o.Epoch, logger: o.Logger, clock: o.Clock, drain: o.DrainTimeout,
+		store: o.Store, stored: state.Alerts(o.Store, state.Fence(o.Epoch)), fence: state.Fence(o.Epoch),
+		logger: o.Logger, clock: o.Clock, drain: o.DrainTimeout,
 		httpOptions: o.HTTPOptions, annotator: an,
 		instruments: newInstruments(o.Registerer), loaded: o.Clock(), wake: make(chan struct{}, 1),
-		pages: map[string]*page{}, strays: map[string]bool{}, dirty: map[string]bool{},
+		scopes: map[string]*scopeAlerts{}, unattended: map[string]bool{}, dirty: map[string]bool{},
+		unstored: trouble.New(o.Logger, slog.LevelError, "alerts could not be stored", "alerts are stored again"),
 	}
 	if err := n.load(ctx); err != nil {
 		return nil, err
@@ -168,12 +187,12 @@ func (n *Notifier) notify() {
 
 func (n *Notifier) observe(ev *scaling.Evaluation) {
 	key := ev.Scope.Key
-	p := n.pages[key]
+	p := n.scopes[key]
 	if p == nil {
-		p = &page{}
-		n.pages[key] = p
+		p = &scopeAlerts{}
+		n.scopes[key] = p
 	}
-	delete(n.strays, key)
+	delete(n.unattended, key)
 	due, changed := p.observe(ev, n.settings.ResendDelay)
 	n.send(p, due)
 	if changed {
@@ -181,42 +200,47 @@ func (n *Notifier) observe(ev *scaling.Evaluation) {
 	}
 }
 
-// abandon resolves the alerts of a scope that is judged no more.
+// abandon resolves the alerts of a scope that is evaluated no more.
 func (n *Notifier) abandon(key string, now time.Time) {
-	p := n.pages[key]
+	p := n.scopes[key]
 	if p == nil {
 		return
 	}
-	if p.abandon(now) {
+	abandoned := p.abandon(now)
+	n.unattended[key] = true
+	due, changed := p.due(now, n.settings.ResendDelay)
+	n.send(p, due)
+	if abandoned || changed {
 		n.dirty[key] = true
 	}
-	n.strays[key] = true
-	due, _ := p.due(now, n.settings.ResendDelay)
-	n.send(p, due)
 	n.tidy(key, p)
 }
 
-// tidy lets go of a stray once nothing of it has to be sent again.
-func (n *Notifier) tidy(key string, p *page) {
+// tidy lets go of an unattended scope once nothing of it has to be sent again.
+func (n *Notifier) tidy(key string, p *scopeAlerts) {
 	if len(p.alerts) == 0 {
-		delete(n.strays, key)
+		delete(n.unattended, key)
 		n.dirty[key] = true
 	}
 }
 
-func (n *Notifier) send(p *page, due []*alert) {
+func (n *Notifier) send(p *scopeAlerts, due []*alert) {
 	for _, a := range due {
-		n.outbox = append(n.outbox, outgoing{alert: *a, evaluation: p.latest})
+		n.outbox = append(n.outbox, p.dueAlert(a))
 	}
 }
 
-// sweep does for strays what ticks do for all others.
+func (s *scopeAlerts) dueAlert(a *alert) dueAlert {
+	return dueAlert{alert: *a, key: s.scope.Key, evaluation: s.latest, cluster: s.cluster}
+}
+
+// sweep does for unattended scopes what ticks do for all others.
 func (n *Notifier) sweep() {
 	now := n.clock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for key := range n.strays {
-		p := n.pages[key]
+	for key := range n.unattended {
+		p := n.scopes[key]
 		if !p.gone {
 			// Left by an earlier leader: it may only not have been evaluated yet.
 			if now.Sub(n.loaded) < retention {
@@ -226,9 +250,9 @@ func (n *Notifier) sweep() {
 				n.dirty[key] = true
 			}
 		}
-		due, forgot := p.due(now, n.settings.ResendDelay)
+		due, changed := p.due(now, n.settings.ResendDelay)
 		n.send(p, due)
-		if forgot {
+		if changed {
 			n.dirty[key] = true
 		}
 		n.tidy(key, p)
@@ -239,13 +263,12 @@ func (n *Notifier) sweep() {
 // tick has spoken for since it ran out stays out.
 func (n *Notifier) resend() {
 	now := n.clock()
-	for _, p := range n.pages {
-		if p.latest == nil || now.Sub(p.latest.Tick) >= n.validity(p.latest) {
+	for _, p := range n.scopes {
+		evaluated := p.latest != nil && now.Sub(p.latest.Tick) < n.validity(p.latest)
+		if !evaluated && p.cluster == nil {
 			continue
 		}
-		for _, a := range p.alerts {
-			n.outbox = append(n.outbox, outgoing{alert: *a, evaluation: p.latest})
-		}
+		n.send(p, p.alerts)
 	}
 }
 
@@ -253,6 +276,24 @@ func (n *Notifier) resend() {
 // hearing of it again: two requests in a row may fail.
 func (n *Notifier) validity(ev *scaling.Evaluation) time.Duration {
 	return 4 * max(time.Duration(ev.Interval*float64(time.Second)), n.settings.ResendDelay)
+}
+
+// Contacts say of each Alertmanager how it takes alerts.
+func (n *Notifier) Contacts() []contact.Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []contact.Status
+	for _, s := range n.senders {
+		out = append(out, s.contact.Status())
+	}
+	return out
+}
+
+func (n *Notifier) validityOf(o *dueAlert) time.Duration {
+	if o.cluster != nil {
+		return clusterValidity(n.settings.ResendDelay)
+	}
+	return n.validity(o.evaluation)
 }
 
 // Run stores and sends what is due until ctx ends, and then what is still
@@ -296,10 +337,10 @@ func (n *Notifier) flush(ctx context.Context) {
 	n.mu.Lock()
 	out := n.outbox
 	n.outbox = nil
-	external := n.settings.ExternalURL
+	to := links{n.settings.ExternalURL, n.settings.RunbookURL}
 	n.mu.Unlock()
 	for i := range out {
-		n.annotate(&out[i], external)
+		n.annotate(&out[i], to)
 	}
 	n.save(ctx, out)
 	n.mu.Lock()
@@ -324,15 +365,35 @@ func (n *Notifier) flush(ctx context.Context) {
 	}
 }
 
-func (n *Notifier) annotate(o *outgoing, externalURL string) {
+func (n *Notifier) annotate(o *dueAlert, to links) {
+	if o.cluster != nil {
+		o.annotations = clusterAnnotations(o.cluster, to)
+		return
+	}
 	if o.evaluation == nil {
 		return // what the store has
 	}
-	annotations, err := n.annotator.render(viewOf(o.labels, o.evaluation, externalURL))
+	annotations, err := n.annotator.render(viewOf(o.labels, o.evaluation, to))
 	if err != nil {
 		n.logger.Error("annotations of an alert could not be rendered", "alert", o.labels[labelName], "err", err)
 	}
+	if !o.active() {
+		ended(annotations, o)
+	}
 	o.annotations = annotations
+}
+
+// ended makes the annotations of a resolved alert say what has ended, and what
+// holds now: rendered anew they speak of a state that is over.
+func ended(annotations map[string]string, o *dueAlert) {
+	was := o.annotations[annotationSummary]
+	if was == "" {
+		was = annotations[annotationSummary]
+	}
+	annotations[annotationSummary] = "over: " + strings.TrimPrefix(was, "over: ")
+	if now := annotations["description"]; now != "" {
+		annotations["description"] = "Now: " + now
+	}
 }
 
 // postable is an alert in the format of Alertmanager's API v2.
@@ -344,11 +405,11 @@ type postable struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-func (n *Notifier) encode(o *outgoing) (message, error) {
+func (n *Notifier) encode(o *dueAlert) (message, error) {
 	ends := o.resolvedAt
 	if o.active() {
 		// From now and not from the tick: a late one must not end an alert.
-		ends = n.clock().Add(n.validity(o.evaluation))
+		ends = n.clock().Add(n.validityOf(o))
 	}
 	p := postable{Labels: o.labels, Annotations: o.annotations, StartsAt: timestamp(o.startsAt), EndsAt: timestamp(ends)}
 	if u := n.settings.ExternalURL; u != "" {

@@ -227,6 +227,11 @@ func TestScopeThatIsGoneIsResolved(t *testing.T) {
 		w.n.Publish(t.Context(), nil, []scaling.Scope{steady().Scope, {Key: "never-seen"}})
 		synctest.Wait()
 		require.True(t, one(t, w.ams["a"].take()).resolved())
+		records, err := w.store.List(t.Context(), state.Alert)
+		require.NoError(t, err)
+		stored, err := state.Decode[state.AlertRecord](records[0])
+		require.NoError(t, err)
+		require.False(t, stored.Alerts[0].ResolvedAt.IsZero(), "a new leader has to know that it is over")
 		time.Sleep(30 * time.Minute) // without any tick
 		synctest.Wait()
 		again := w.ams["a"].take()
@@ -306,14 +311,16 @@ func TestOldLeaderFallsSilent(t *testing.T) {
 		require.NoError(t, err)
 		put, err := state.NewPut(state.Alert, "prod", rec.Version, state.AlertRecord{Epoch: 8})
 		require.NoError(t, err)
-		_, err = w.store.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+		leader, err := state.NewPut(state.Leader, state.EpochKey, 0, state.LeaderRecord{Epoch: 8})
+		require.NoError(t, err)
+		_, err = w.store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{leader, put}})
 		require.NoError(t, err)
 		w.ticks(10, scaleOut(3))
 		require.Empty(t, w.ams["a"].take())
 		after, err := state.Decode[state.AlertRecord](mustGet(t, w.store))
 		require.NoError(t, err)
 		require.EqualValues(t, 8, after.Epoch)
-		require.Contains(t, w.log.String(), "epoch 8 has taken over")
+		require.Contains(t, w.log.String(), "no more alerts are sent: this process leads no longer: epoch 7 is over, another leads under epoch 8")
 	})
 }
 
@@ -331,7 +338,7 @@ func TestConflictIsOvercome(t *testing.T) {
 		defer w.end()
 		put, err := state.NewPut(state.Alert, "prod", 0, state.AlertRecord{Epoch: 6})
 		require.NoError(t, err)
-		_, err = w.store.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+		_, err = w.store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 		require.NoError(t, err)
 		w.ticks(3, scaleOut(2))
 		require.NotEmpty(t, w.ams["a"].take())
@@ -345,7 +352,7 @@ func TestConflictIsOvercome(t *testing.T) {
 // failing is a store that cannot be written.
 type failing struct{ state.Store }
 
-func (failing) Apply(context.Context, state.Batch) ([]uint64, error) {
+func (failing) Apply(context.Context, state.Fence, state.Batch) ([]uint64, error) {
 	return nil, errors.New("disk full")
 }
 

@@ -5,16 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	promconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/version"
+
+	"github.com/zeta-scaler/zeta-scaler/backoff"
+	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/queue"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 const (
@@ -34,9 +37,6 @@ type Endpoint struct {
 	HTTPClientConfig promconfig.HTTPClientConfig
 }
 
-// errRefused says that sending the same again is of no use.
-var errRefused = errors.New("refused")
-
 // sender serves one Alertmanager. Each has its own queue, so that one that is
 // away or slow never delays another, nor the tick.
 type sender struct {
@@ -44,10 +44,12 @@ type sender struct {
 	url      string
 	// name is the address without credentials.
 	name   string
-	client *http.Client
-	queue  *queue
+	client *outgoing.Client
+	queue  *queue.Queue[message]
 	counts counts
 	logger *slog.Logger
+	// contact is how it answers.
+	contact *contact.Log
 
 	// stopping ends the sender once its queue is empty or an attempt fails.
 	stopping chan struct{}
@@ -55,44 +57,42 @@ type sender struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	// failing and dropping remember what was logged.
-	failing  bool
-	dropping atomic.Bool
+	// failing is of requests, dropping of the queue.
+	failing, dropping *trouble.State
 }
 
 // newSender fails if the endpoint's configuration cannot be used.
 func newSender(e Endpoint, limit int, logger *slog.Logger, options ...promconfig.HTTPClientOption) (*sender, error) {
-	u, err := url.Parse(e.URL)
+	u, err := outgoing.ParseURL(e.URL)
 	if err != nil {
-		// The address may hold a password, which url.Error would show.
-		if invalid, ok := errors.AsType[*url.Error](err); ok {
-			err = invalid.Err
-		}
 		return nil, fmt.Errorf("address of an Alertmanager: %w", err)
 	}
-	client, err := promconfig.NewClientFromConfig(e.HTTPClientConfig, "alertmanager", options...)
+	client, err := outgoing.New(outgoing.Options{
+		Name: "alertmanager", Config: e.HTTPClientConfig, HTTPOptions: options, UserAgent: outgoing.UserAgent + "/" + version.Version,
+		Redirects: outgoing.Redirects{Loses: "the alerts"},
+		Key:       "alerting.alertmanagers: url", HTTPKey: "alerting.alertmanagers: http_config",
+	})
 	if err != nil {
 		return nil, fmt.Errorf("HTTP client for Alertmanager %s: %w", u.Redacted(), err)
-	}
-	if e.HTTPClientConfig.FollowRedirects {
-		client.CheckRedirect = checkRedirect
 	}
 	s := &sender{
 		endpoint: e, url: strings.TrimRight(e.URL, "/") + "/api/v2/alerts", name: u.Redacted(), client: client,
 		queue: newQueue(limit), logger: logger.With("alertmanager", u.Redacted()), stopping: make(chan struct{}),
 	}
+	s.contact = contact.New("alertmanager", s.name, nil)
+	s.failing = trouble.New(s.logger, slog.LevelError, "Alertmanager does not take alerts, they are sent again", "Alertmanager takes alerts again")
+	s.dropping = trouble.New(s.logger, slog.LevelWarn, "queue for Alertmanager is full, the oldest alerts are dropped", "")
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // add queues messages. It never waits.
 func (s *sender) add(messages []message) {
-	n := s.queue.put(messages)
-	s.drop(n)
-	if n > 0 && !s.dropping.Swap(true) {
-		s.logger.Warn("queue for Alertmanager is full, the oldest alerts are dropped", "capacity", s.queue.capacity())
+	if n := s.queue.Put(messages...); n > 0 {
+		s.drop(n)
+		s.dropping.NoteIf(true, "capacity", s.queue.Limit())
 	}
-	s.counts.length.Set(float64(s.queue.len()))
+	s.counts.length.Set(float64(s.queue.Len()))
 }
 
 func (s *sender) drop(n int) { s.counts.dropped.Add(float64(n)) }
@@ -107,45 +107,57 @@ func (s *sender) stop(drain time.Duration) {
 func (s *sender) run() {
 	defer s.client.CloseIdleConnections()
 	defer s.cancel()
-	backoff := firstBackoff
+	failures := 0
 	for {
-		batch := s.queue.take(maxBatch)
-		s.counts.length.Set(float64(s.queue.len()))
+		batch := s.queue.Take(maxBatch)
+		s.counts.length.Set(float64(s.queue.Len()))
 		if len(batch) == 0 {
-			s.dropping.Store(false)
+			s.dropping.NoteIf(false)
 			if s.idle() {
 				continue
 			}
 			return
 		}
 		err := s.send(batch)
-		s.note(err)
+		s.failing.Note(err)
+		s.contact.Note(err)
+		refused, _ := errors.AsType[*refusal](err)
 		switch {
 		case err == nil:
-			backoff = firstBackoff
+			failures = 0
 			continue
-		case errors.Is(err, errRefused):
+		case refused != nil && refused.final():
 			s.drop(len(batch))
 			continue
 		}
-		s.drop(s.queue.putBack(batch))
-		s.counts.length.Set(float64(s.queue.len()))
+		s.drop(s.queue.PutBack(batch))
+		s.counts.length.Set(float64(s.queue.Len()))
 		if s.stopped() {
 			s.giveUp()
 			return
 		}
-		s.wait(backoff)
-		backoff = min(2*backoff, lastBackoff)
+		failures++
+		s.wait(pause(failures, refused))
 	}
+}
+
+// pause is the wait after so many failures in a row, or what the Alertmanager
+// asks for if that is more.
+func pause(failures int, refused *refusal) time.Duration {
+	d := backoff.Doubled(firstBackoff, failures, lastBackoff)
+	if refused != nil {
+		d = max(d, min(refused.after, lastBackoff))
+	}
+	return d
 }
 
 // idle waits for work and returns false once there will be none.
 func (s *sender) idle() bool {
 	select {
-	case <-s.queue.filled:
+	case <-s.queue.Filled():
 		return true
 	case <-s.stopping:
-		return s.queue.len() > 0
+		return s.queue.Len() > 0
 	}
 }
 
@@ -169,23 +181,12 @@ func (s *sender) wait(d time.Duration) {
 }
 
 func (s *sender) giveUp() {
-	n := len(s.queue.take(s.queue.len()))
+	n := len(s.queue.Take(s.queue.Len()))
 	s.drop(n)
 	s.counts.length.Set(0)
 	if n > 0 {
 		s.logger.Warn("alerts were not sent before the end", "alerts", n)
 	}
-}
-
-// note logs a change of state, not every request.
-func (s *sender) note(err error) {
-	switch {
-	case err != nil && !s.failing:
-		s.logger.Error("Alertmanager does not take alerts, they are sent again", "err", err)
-	case err == nil && s.failing:
-		s.logger.Info("Alertmanager takes alerts again")
-	}
-	s.failing = err != nil
 }
 
 // send posts one batch and counts what became of it.
@@ -216,47 +217,42 @@ func bodyOf(batch []message) []byte {
 	return b.Bytes()
 }
 
-// maxRedirects is how many redirects of one request are followed.
-const maxRedirects = 5
+// refusal is a reply other than 2xx.
+type refusal struct {
+	status int
+	quote  string
+	// after is how long the Alertmanager asks to wait, 0 if it does not.
+	after time.Duration
+}
 
-// checkRedirect follows where the alerts and nothing but the alerts go along: a
-// POST that has become a GET reads alerts, and is answered 200 although none
-// was taken; another host must not see our credentials.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	switch {
-	case len(via) > maxRedirects:
-		return fmt.Errorf("stopped after %d redirects", maxRedirects)
-	case req.Method != via[0].Method:
-		return fmt.Errorf("redirected to %s by a status that loses the alerts: use that URL, or status 307 or 308", req.URL.Redacted())
-	case req.URL.Hostname() != via[0].URL.Hostname():
-		return fmt.Errorf("redirected to another host, %s, which is not followed: use that URL", req.URL.Redacted())
+// Error is the status and what the reply says.
+func (r *refusal) Error() string {
+	return fmt.Sprintf("status %s: %s", outgoing.StatusText(r.status), r.quote)
+}
+
+// final reports whether sending the same again is of no use: Alertmanager has
+// kept the alerts of the batch that it could read.
+func (r *refusal) final() bool {
+	switch r.status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
 	}
-	return nil
+	return false
 }
 
 func (s *sender) post(ctx context.Context, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return errors.New("the request cannot be made")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "zeta-scaler/"+version.Version)
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return err
+		return fmt.Errorf("posting to %s: %w", outgoing.Shown(req.URL), err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 512))
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	if err == nil {
-		err = fmt.Errorf("status %s: %s", resp.Status, bytes.TrimSpace(text))
-	}
-	switch resp.StatusCode {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		// Alertmanager has kept the alerts of the batch that it could read.
-		return errors.Join(errRefused, err)
-	}
-	return err
+	return &refusal{resp.StatusCode, resp.Quote(), backoff.Asked(resp.Header, time.Now())}
 }

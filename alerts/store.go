@@ -16,48 +16,39 @@ const storeTimeout = 5 * time.Second
 // load reads what an earlier leader has left. Its alerts are resolved by the
 // first evaluation of their scope that does not call for them.
 func (n *Notifier) load(ctx context.Context) error {
-	records, err := n.store.List(ctx, state.Alert)
+	rows, err := n.stored.List(ctx)
 	if err != nil {
 		return fmt.Errorf("reading alerts: %w", err)
 	}
-	for _, rec := range records {
-		r, err := state.Decode[state.AlertRecord](rec)
-		if err != nil {
-			return err
-		}
-		n.pages[rec.Key] = pageOf(&r, rec.Version, n.loaded)
-		n.strays[rec.Key] = true
+	for _, row := range rows {
+		n.scopes[row.Key] = restored(&row.Value, n.loaded)
+		n.unattended[row.Key] = true
 	}
 	return nil
 }
 
-// save writes the records of all scopes whose alerts have changed, in one
-// transaction. A write that fails is tried again with the next one: what is due
-// is sent all the same, and ends by itself if nobody sends it again.
-func (n *Notifier) save(ctx context.Context, out []outgoing) {
+// save writes the records of all scopes whose alerts have changed. A write that
+// fails is tried again with the next one: what is due is sent all the same, and
+// ends by itself if nobody sends it again.
+func (n *Notifier) save(ctx context.Context, out []dueAlert) {
 	n.mu.Lock()
 	n.keep(out)
-	batch, keys, err := n.batch()
+	w, keys, err := n.write()
 	n.mu.Unlock()
-	if err == nil && !batch.Empty() {
+	if err == nil && len(keys) > 0 {
 		// A write at the end of the process must still get through.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
-		var versions []uint64
-		if versions, err = n.store.Apply(ctx, batch); err == nil {
-			n.saved(keys, versions)
-		} else {
-			err = errors.Join(err, n.reread(ctx, keys))
-		}
+		err = n.saved(keys, w.Commit(ctx))
 	}
-	n.noteStore(err)
+	n.unstored.Note(err)
 }
 
 // keep notes the annotations that make a resolved alert readable even if its
 // scope is never evaluated again.
-func (n *Notifier) keep(out []outgoing) {
+func (n *Notifier) keep(out []dueAlert) {
 	for i := range out {
-		p := n.pages[out[i].labels[labelScope]]
+		p := n.scopes[out[i].key]
 		if p == nil {
 			continue
 		}
@@ -79,89 +70,39 @@ func essential(annotations map[string]string) map[string]string {
 	return out
 }
 
-// dirtyKeys are the scopes of one batch, those whose record is written in the
-// order of the versions that Apply returns. Only the goroutine of Run takes
-// pages out of the book, so that a page is still there after a write.
-type dirtyKeys struct{ puts, removes []string }
-
-func (n *Notifier) batch() (state.Batch, dirtyKeys, error) {
-	var b state.Batch
-	var keys dirtyKeys
+// write takes what has changed; keys are the scopes that it is about.
+func (n *Notifier) write() (w *state.Write, keys []string, err error) {
+	w = state.NewWrite(n.store, n.fence)
 	if n.fenced {
-		return b, keys, nil
+		return w, nil, nil
 	}
 	for key := range n.dirty {
-		p := n.pages[key]
-		switch {
-		case len(p.alerts) > 0:
-		case p.version > 0:
-			b.Removes = append(b.Removes, state.Remove{Kind: state.Alert, Key: key})
-			keys.removes = append(keys.removes, key)
-			continue
-		default:
-			if p.gone {
-				delete(n.pages, key)
-			}
-			continue
+		if a := n.scopes[key]; len(a.alerts) == 0 {
+			n.stored.Remove(w, key)
+		} else if err := n.stored.Put(w, key, a.record(n.fence)); err != nil {
+			return w, nil, err
 		}
-		put, err := state.NewPut(state.Alert, key, p.version, p.record(n.epoch))
-		if err != nil {
-			return b, keys, err
-		}
-		b.Puts = append(b.Puts, put)
-		keys.puts = append(keys.puts, key)
+		keys = append(keys, key)
 	}
 	clear(n.dirty)
-	return b, keys, nil
+	return w, keys, nil
 }
 
-func (n *Notifier) saved(keys dirtyKeys, versions []uint64) {
+// saved takes over what became of a write. Only the goroutine of Run forgets
+// scopes, so that they are all still there.
+func (n *Notifier) saved(keys []string, err error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for i, key := range keys.puts {
-		n.pages[key].version = versions[i]
+	if errors.Is(err, state.ErrFenced) {
+		n.fenced = true
+		return fmt.Errorf("no more alerts are sent: %w", err)
 	}
-	for _, key := range keys.removes {
-		p := n.pages[key]
-		p.version = 0
-		if p.gone && len(p.alerts) == 0 && !n.dirty[key] {
-			delete(n.pages, key)
+	for _, key := range keys {
+		if err != nil {
+			n.dirty[key] = true
+		} else if a := n.scopes[key]; a.gone && len(a.alerts) == 0 && !n.dirty[key] {
+			delete(n.scopes, key)
 		}
 	}
-}
-
-// reread brings the versions up to date after a write that failed, and stops
-// the notifier if a later leader has written.
-func (n *Notifier) reread(ctx context.Context, keys dirtyKeys) error {
-	records, err := n.store.List(ctx, state.Alert)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, key := range append(keys.puts, keys.removes...) {
-		n.dirty[key] = true
-	}
-	if err != nil {
-		return err
-	}
-	versions := map[string]uint64{}
-	for _, rec := range records {
-		versions[rec.Key] = rec.Version
-		if r, err := state.Decode[state.AlertRecord](rec); err == nil && r.Epoch > n.epoch {
-			n.fenced = true
-			return fmt.Errorf("epoch %d has taken over, this is epoch %d: no more alerts are sent", r.Epoch, n.epoch)
-		}
-	}
-	for _, key := range append(keys.puts, keys.removes...) {
-		n.pages[key].version = versions[key]
-	}
-	return nil
-}
-
-func (n *Notifier) noteStore(err error) {
-	switch {
-	case err != nil && !n.storeFailing:
-		n.logger.Error("alerts could not be stored", "err", err)
-	case err == nil && n.storeFailing:
-		n.logger.Info("alerts are stored again")
-	}
-	n.storeFailing = err != nil
+	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 const (
@@ -28,20 +29,26 @@ const (
 
 // GetActions serves one page of actions: those that are not over first.
 func (s *server) GetActions(c echo.Context, params GetActionsParams) error {
-	if s.Store == nil {
-		return refuse(http.StatusNotImplemented, "this process keeps no actions")
-	}
-	if !params.Since.IsZero() && !params.Until.IsZero() && params.Until.Before(params.Since) {
-		return refuse(http.StatusBadRequest, fmt.Sprintf("invalid query: until %s is before since %s",
-			params.Until.Format(time.RFC3339Nano), params.Since.Format(time.RFC3339Nano)))
-	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
 	defer cancel()
-	p := actionsReader{server: s, params: params, limit: cmp.Or(params.Limit, defaultLimit), page: ActionsPage{Actions: []scaling.Execution{}}}
-	if err := p.read(ctx); err != nil {
+	page, err := s.pageOfActions(ctx, params)
+	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, p.page)
+	return c.JSON(http.StatusOK, page)
+}
+
+func (s *server) pageOfActions(ctx context.Context, params GetActionsParams) (ActionsPage, error) {
+	if s.Store == nil {
+		return ActionsPage{}, refuse(http.StatusNotImplemented, "this process keeps no actions")
+	}
+	if !params.Since.IsZero() && !params.Until.IsZero() && params.Until.Before(params.Since) {
+		return ActionsPage{}, refuse(http.StatusBadRequest, fmt.Sprintf("invalid query: until %s is before since %s",
+			params.Until.Format(time.RFC3339Nano), params.Since.Format(time.RFC3339Nano)))
+	}
+	p := actionsReader{server: s, params: params, limit: cmp.Or(params.Limit, defaultLimit), page: ActionsPage{Actions: []scaling.Execution{}}}
+	err := p.read(ctx)
+	return p.page, err
 }
 
 // actionsReader fills one page.
@@ -192,7 +199,7 @@ func checkActionState(v string) error {
 	for _, s := range scaling.ActionStates() {
 		names = append(names, string(s))
 	}
-	return fmt.Errorf("%q is not a state, expected one of %s", shown(v), strings.Join(names, ", "))
+	return fmt.Errorf("%q is not a state, expected one of %s", handler.Shown(v), strings.Join(names, ", "))
 }
 
 func checkActionsCursor(v string) error { return checkCursor(strings.TrimPrefix(v, openCursor)) }

@@ -4,8 +4,7 @@
 //
 // The document comes first: parameters, replies and routes are generated from
 // it, and every reply is checked against it in tests. Credentials and TLS are
-// not handled here; Routes and IsChanging tell whoever does which calls change
-// something.
+// not handled here: package web asks for them in front of it.
 package api
 
 import (
@@ -24,7 +23,10 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
+	"github.com/zeta-scaler/zeta-scaler/jobs"
+	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/source/promapi"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -59,6 +61,26 @@ type History interface {
 	History(ctx context.Context, f state.Filter) ([]state.Entry, error)
 }
 
+// Jobs passes jobs on to Zeta, and keeps what they were submitted with. Its errors
+// are those of packages jobs and control.
+type Jobs interface {
+	// Submit passes a job on to a cluster, empty for the only one, and returns which.
+	Submit(ctx context.Context, cluster string, s jobs.Submission) (in string, job jobs.Submitted, err error)
+	// Kept lists the jobs whose configs are kept, newest first.
+	Kept(ctx context.Context) ([]jobs.Kept, error)
+}
+
+// ErrFollower says that a replica does not lead. Alertmanager asks again then, and
+// finds the leader; a person asks another one.
+var ErrFollower = errors.New("this replica does not lead")
+
+// Drains drains workers. Its errors are those of package drain, and ErrFollower.
+type Drains interface {
+	Plan(ctx context.Context, scope, worker string) (scaling.DrainPlan, error)
+	Request(ctx context.Context, scope, worker, by, reason string) (scaling.Drain, error)
+	Cancel(ctx context.Context, scope, by, reason string) (scaling.Drain, error)
+}
+
 // Options are what the API is made of. Board, History, Table, Ready and
 // Metrics must be given.
 type Options struct {
@@ -81,9 +103,19 @@ type Options struct {
 	// Queries are what a rule set asks for, by the names of a decision's inputs;
 	// nothing for one that is not loaded. Nil knows none.
 	Queries func(scaling.RuleSetRef) map[string]evaluator.Query
+	// RuleSetOrigin says where a rule set was read from, empty for one that is not
+	// loaded; nil knows none.
+	RuleSetOrigin func(scaling.RuleSetRef) string
+	// RuleSets are those that are loaded; nil shows none.
+	RuleSets func() []*rules.RuleSet
 	// PrometheusURL is where people can ask the same; nil or empty for nowhere. A
 	// password in it is not shown.
 	PrometheusURL func() string
+	// Health is what is known about those that the service depends on; nil knows
+	// nothing.
+	Health func() Health
+	// Past answers for past instants and periods; nil says that nobody can.
+	Past Past
 	// Webhook serves POST /webhook/alertmanager; nil says that this process has
 	// no receiver.
 	Webhook http.Handler
@@ -92,6 +124,10 @@ type Options struct {
 	// Stopping is closed when the service stops, which ends the streams; nil
 	// never is.
 	Stopping <-chan struct{}
+	// Drains drains workers; nil says that this process drains none.
+	Drains Drains
+	// Jobs passes jobs on to Zeta; nil says that this process knows no cluster.
+	Jobs Jobs
 	// Reload reads the configuration again, all or nothing; its error goes to
 	// the caller. Nil says that there is nothing to reload.
 	Reload func(context.Context) error
@@ -100,6 +136,9 @@ type Options struct {
 	Ready func(context.Context) error
 	// Metrics serves GET /metrics.
 	Metrics http.Handler
+	// Samples serves the reading part of Prometheus' API below promapi.Prefix; nil
+	// says that there is no Prometheus inside.
+	Samples http.Handler
 	// Logger gets what the caller must not see of an internal error; nil
 	// discards it.
 	Logger *slog.Logger
@@ -132,6 +171,9 @@ func (o *Options) prepare() error {
 type server struct {
 	Options
 	page *page
+	// controls are in Store.
+	controls   *state.Table[state.ControlRecord]
+	executions *state.Table[state.ExecutionRecord]
 	// streams counts the open streams of events.
 	streams atomic.Int64
 }
@@ -147,27 +189,23 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the page: %w", err)
 	}
-	s := &server{Options: o, page: p}
+	s := &server{Options: o, page: p, controls: state.Controls(o.Store), executions: state.Executions(o.Store, state.NoFence)}
 	e := echo.New()
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.HTTPErrorHandler = s.writeError
 	e.Use(
-		middleware.RecoverWithConfig(middleware.RecoverConfig{
-			DisablePrintStack: true,
-			LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
-				o.Logger.Error("handler panicked", "path", c.Path(), "err", err, "stack", string(stack))
-				return &failure{Problem: problem(http.StatusInternalServerError, internalDetail), quiet: true}
-			},
-		}),
 		secure,
 		middleware.GzipWithConfig(middleware.GzipConfig{
 			Skipper: skipGzip, Level: 1, MinLength: compressFrom,
 		}),
-		limitBody(),
-		checkQuery(Routes()),
+		checkQuery(queryRoutes()),
 	)
 	RegisterHandlers(headToo{e}, s)
+	s.registerPages(headToo{e})
 	headToo{e}.GET("/static/:name", p.static)
+	if o.Samples != nil {
+		e.Any(promapi.Prefix+"*", echo.WrapHandler(o.Samples))
+	}
 	return e, nil
 }
 
@@ -235,9 +273,9 @@ func (s *server) noScope(key string) error {
 	return refuse(http.StatusNotFound, detail)
 }
 
-// IsChanging reports whether a request with this method may change something
+// isChanging reports whether a request with this method may change something
 // and therefore needs a credential. It errs on the safe side: every method
 // that HTTP does not define as safe is one.
-func IsChanging(method string) bool {
+func isChanging(method string) bool {
 	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 }

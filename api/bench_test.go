@@ -19,7 +19,7 @@ import (
 
 // A reply with 1 000 scopes should take at most 50 ms, compressed or not.
 func BenchmarkThousandScopes(b *testing.B) {
-	h := handler(b, thousandScopes(b))
+	h := newHandler(b, thousandScopes(b))
 	for _, reply := range []struct{ name, target string }{
 		{"list", "/"},
 		{"scope", "/?scope=scope-0500"},
@@ -71,7 +71,7 @@ func thousandScopes(b *testing.B) Options {
 		batch.History = append(batch.History, decided(b, ev, tick.Add(seconds(i))), ended(b, over))
 	}
 	board.Publish(b.Context(), evaluations, nil)
-	_, err = store.Apply(b.Context(), batch)
+	_, err = store.Apply(b.Context(), state.NoFence, batch)
 	require.NoError(b, err)
 	o := options(b)
 	o.Board, o.History, o.Store = board, store, store

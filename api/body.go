@@ -15,62 +15,38 @@ import (
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
-	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 const (
-	// maxBody caps request bodies, maxNotification those of an Alertmanager.
-	maxBody         = "1M"
-	maxNotification = "8M"
-	// alertmanagerPath is where an Alertmanager calls.
-	alertmanagerPath = "/webhook/alertmanager"
-	// maxDrained and drainTimeout bound what is read of a body that is too large.
-	maxDrained   = 8 << 20
-	drainTimeout = 2 * time.Second
+	// maxBody caps the bodies of requests, in bytes; the webhook has a limit of
+	// its own.
+	maxBody = 1_000_000
+	// WebhookPath is where an Alertmanager calls.
+	WebhookPath = "/webhook/alertmanager"
 	// maxReason caps the words of an operator, in characters.
 	maxReason = 500
 )
 
-// limitBody caps the bodies of all requests.
-func limitBody() echo.MiddlewareFunc {
-	usual, large := middleware.BodyLimit(maxBody), middleware.BodyLimit(maxNotification)
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		usual, large := usual(next), large(next)
-		return func(c echo.Context) error {
-			limited := usual
-			if c.Path() == alertmanagerPath {
-				limited = large
-			}
-			sent := c.Request().Body
-			err := limited(c)
-			// Who expects a 100 waits for the answer before sending anything.
-			waits := c.Request().Header.Get("Expect") != ""
-			if errors.Is(err, echo.ErrStatusRequestEntityTooLarge) && !waits {
-				drain(c.Response(), sent)
-			}
-			return err
-		}
+// readBody reads a body that is not too large.
+func readBody(c echo.Context) ([]byte, error) {
+	raw, err := handler.ReadBody(c.Response(), c.Request(), maxBody)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than 1 MB")
 	}
-}
-
-// drain reads on for a moment: a client that is still sending when the connection
-// is closed would see a broken pipe instead of the answer.
-func drain(w http.ResponseWriter, body io.Reader) {
-	// A connection without deadlines is one in a test; what cannot be read any
-	// more needs no reading.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout))
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxDrained))
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the body cannot be read")
+	}
+	return raw, nil
 }
 
 // decodeBody reads exactly one JSON object and refuses fields that it does not
 // know.
 func decodeBody(c echo.Context, into any, optional bool) error {
-	raw, err := io.ReadAll(c.Request().Body)
+	raw, err := readBody(c)
 	if err != nil {
-		if h, ok := errors.AsType[*echo.HTTPError](err); ok {
-			return h
-		}
-		return refuse(http.StatusBadRequest, "the body cannot be read")
+		return err
 	}
 	if len(raw) == 0 && optional {
 		return nil
@@ -98,7 +74,7 @@ func jsonError(err error) string {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		text := fmt.Sprintf("%s where %s is expected", t.Value, expected(t.Type))
 		if t.Field != "" {
-			text = fmt.Sprintf("%q is %s", shown(t.Field), text)
+			text = fmt.Sprintf("%q is %s", handler.Shown(t.Field), text)
 		}
 		return text
 	}
@@ -109,15 +85,15 @@ func jsonError(err error) string {
 		if plain, err := strconv.Unquote(name); err == nil {
 			name = plain
 		}
-		return fmt.Sprintf("unknown field %q", shown(name))
+		return fmt.Sprintf("unknown field %q", handler.Shown(name))
 	}
 	if t, ok := errors.AsType[*time.ParseError](err); ok {
-		return fmt.Sprintf("%s is not an RFC 3339 time, such as 2026-01-31T15:04:05Z", shown(t.Value))
+		return fmt.Sprintf("%s is not an RFC 3339 time, such as 2026-01-31T15:04:05Z", handler.Shown(t.Value))
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "the JSON object ends too early"
 	}
-	return shown(strings.TrimPrefix(err.Error(), "json: "))
+	return handler.Shown(strings.TrimPrefix(err.Error(), "json: "))
 }
 
 func expected(t reflect.Type) string {

@@ -15,7 +15,7 @@ import (
 // A client that sends everything before it reads must not be cut off while it
 // sends: it would see a broken pipe, and never what is wrong.
 func TestTooLargeBodyIsAnsweredToWhoeverSendsItWhole(t *testing.T) {
-	srv := httptest.NewServer(handler(t, options(t)))
+	srv := httptest.NewServer(newHandler(t, options(t)))
 	defer srv.Close()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestTooLargeBodyIsAnsweredToWhoeverSendsItWhole(t *testing.T) {
 }
 
 func TestGzipThatAClientRefusesIsNotSent(t *testing.T) {
-	h := handler(t, options(t))
+	h := newHandler(t, options(t))
 	for accepted, want := range map[string]string{
 		"gzip": "gzip", "deflate, gzip;q=0.5": "gzip", "gzip;q=1.0": "gzip", "gzip; q=0.001": "gzip",
 		"": "", "identity": "", "gzip;q=0": "", "gzip; q=0.000": "", "deflate;q=1, gzip;q=0.0": "",

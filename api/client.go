@@ -2,11 +2,13 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -14,10 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 const (
-	// DefaultTimeout bounds a whole call of a Client without an HTTPClient.
+	// DefaultTimeout is that of a Client without one.
 	DefaultTimeout = 10 * time.Second
 	// maxReply caps what a Client reads; 10 000 scopes fit several times.
 	maxReply = 256 << 20
@@ -31,8 +36,10 @@ type Client struct {
 	BaseURL string
 	// Token, if not empty, is sent as bearer token.
 	Token string
-	// HTTPClient is used as it is; nil is a client with DefaultTimeout.
-	HTTPClient *http.Client
+	// Timeout bounds a whole call; 0 is DefaultTimeout.
+	Timeout time.Duration
+
+	transport http.RoundTripper // nil: the network
 }
 
 // Error is an error that the service answered with.
@@ -131,6 +138,23 @@ func (c *Client) Config(ctx context.Context, scope string) (EffectiveConfig, err
 	return reply, err
 }
 
+// ConfigTag is Config with the tag that a change of it needs.
+func (c *Client) ConfigTag(ctx context.Context, scope string) (reply EffectiveConfig, tag string, err error) {
+	header, err := c.exchange(ctx, http.MethodGet, "autoscaler/config", scopeQuery(scope), nil, nil, &reply)
+	return reply, header.Get("ETag"), err
+}
+
+// SetConfig changes bounds and mode of scopes at run time, unless somebody has
+// changed anything since the tag was read.
+func (c *Client) SetConfig(ctx context.Context, changes []ScopeChange, tag string) (reply EffectiveConfig, err error) {
+	body, err := json.Marshal(map[string]any{"scopes": changes})
+	if err != nil {
+		return reply, fmt.Errorf("encoding a request: %w", err)
+	}
+	_, err = c.exchange(ctx, http.MethodPut, "autoscaler/config", nil, http.Header{"If-Match": {tag}}, body, &reply)
+	return reply, err
+}
+
 // Pause pauses a scope or the whole service.
 func (c *Client) Pause(ctx context.Context, req PauseRequest) (ControlState, error) {
 	var reply ControlState
@@ -142,6 +166,54 @@ func (c *Client) Pause(ctx context.Context, req PauseRequest) (ControlState, err
 func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ControlState, error) {
 	var reply ControlState
 	err := c.post(ctx, "autoscaler/resume", req, &reply)
+	return reply, err
+}
+
+// Drains returns the drains that are not over, and at most limit that are.
+func (c *Client) Drains(ctx context.Context, scope string, limit int) (DrainsPage, error) {
+	q := scopeQuery(scope)
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	var reply DrainsPage
+	err := c.get(ctx, "autoscaler/drain", q, &reply)
+	return reply, err
+}
+
+// Drain begins a drain.
+func (c *Client) Drain(ctx context.Context, req DrainRequest) (Drain, error) {
+	var reply Drain
+	err := c.post(ctx, "autoscaler/drain", req, &reply)
+	return reply, err
+}
+
+// PlanDrain says what a drain would do.
+func (c *Client) PlanDrain(ctx context.Context, req DrainPlanRequest) (DrainPlan, error) {
+	patient := *c
+	patient.Timeout = cmp.Or(c.Timeout, planTimeout)
+	var reply DrainPlan
+	err := patient.post(ctx, "autoscaler/drain/plan", req, &reply)
+	return reply, err
+}
+
+// CancelDrain has the open drain of a scope go back.
+func (c *Client) CancelDrain(ctx context.Context, req DrainCancelRequest) (Drain, error) {
+	var reply Drain
+	err := c.post(ctx, "autoscaler/drain/cancel", req, &reply)
+	return reply, err
+}
+
+// submitTimeout is what a submission may take: Zeta makes its plan of the job
+// before it answers, and a lost answer is made up for by looking.
+const submitTimeout = time.Minute
+
+// Submit passes a job on to Zeta. After an error that is no *Error the same
+// request, with the same id, may be sent again.
+func (c *Client) Submit(ctx context.Context, req JobRequest) (SubmittedJob, error) {
+	patient := *c
+	patient.Timeout = cmp.Or(c.Timeout, submitTimeout)
+	var reply SubmittedJob
+	err := patient.post(ctx, "autoscaler/jobs", req, &reply)
 	return reply, err
 }
 
@@ -166,82 +238,82 @@ func (c *Client) post(ctx context.Context, path string, request, into any) error
 }
 
 func (c *Client) call(ctx context.Context, method, path string, q url.Values, body []byte, into any) error {
-	target, err := c.url(path, q)
+	_, err := c.exchange(ctx, method, path, q, nil, body, into)
+	return err
+}
+
+// exchange asks, and returns the header of the reply, nil after an error.
+func (c *Client) exchange(ctx context.Context, method, path string, q url.Values, header http.Header, body []byte, into any) (http.Header, error) {
+	base, err := outgoing.ParseURL(c.BaseURL)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("server address, such as http://127.0.0.1:9880: %w", err)
 	}
+	target := base.JoinPath(path)
+	target.RawQuery = q.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("asking %s: %w", target.Redacted(), err)
+		return nil, fmt.Errorf("asking %s: %w", target.Redacted(), err)
 	}
-	req.Header.Set("Accept", "application/json, "+problemType)
+	maps.Copy(req.Header, header)
+	req.Header.Set("Accept", "application/json, "+handler.ProblemType)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if c.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	client := c.HTTPClient
-	if client == nil {
-		client = &http.Client{Timeout: DefaultTimeout}
+	client, err := outgoing.New(outgoing.Options{
+		Transport: cmp.Or(c.transport, http.DefaultTransport), Timeout: cmp.Or(c.Timeout, DefaultTimeout), MaxReply: maxReply,
+		Redirects: outgoing.Redirects{Within: func(to *url.URL) bool { return outgoing.Below(base, to) }},
+		Key:       "--server",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("asking zeta-scaler: %w", err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		// The error of net/http names method and URL itself.
+		err = fmt.Errorf("asking zeta-scaler: %s %s: %w", method, outgoing.Shown(target), err)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return fmt.Errorf("asking zeta-scaler: %w; is it running, and at this address?", err)
+			err = fmt.Errorf("%w; is it running, and at this address?", err)
 		}
-		return fmt.Errorf("asking zeta-scaler: %w", err)
+		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing is lost: the body was read or is not wanted
-	return decodeReply(resp, target.Redacted(), into)
-}
-
-func (c *Client) url(path string, q url.Values) (*url.URL, error) {
-	base, err := url.Parse(c.BaseURL)
-	if err != nil {
-		// url.Error repeats the address, which may hold a password.
-		if parse, ok := errors.AsType[*url.Error](err); ok {
-			err = parse.Err
-		}
-		return nil, fmt.Errorf("server address is not a URL: %w", err)
+	if err := resp.Clean(decodeReply(resp, target.Redacted(), into)); err != nil {
+		return nil, err
 	}
-	if (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, fmt.Errorf("server address %q is not a URL such as http://127.0.0.1:9880", base.Redacted())
-	}
-	target := base.JoinPath(path)
-	target.RawQuery = q.Encode()
-	return target, nil
+	return resp.Header, nil
 }
 
 // decodeReply reads a reply that may as well come from a proxy in between or
 // from another program.
-func decodeReply(resp *http.Response, from string, into any) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+func decodeReply(resp *outgoing.Reply, from string, into any) error {
+	body, err := io.ReadAll(resp.Body)
+	if _, tooLarge := errors.AsType[*outgoing.TooLargeError](err); tooLarge {
+		return fmt.Errorf("the reply of %s is larger than %d MiB; ask for one scope", from, maxReply>>20)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the reply of %s: %w", from, err)
-	}
-	if len(body) > maxReply {
-		return fmt.Errorf("the reply of %s is larger than %d MiB; ask for one scope", from, maxReply>>20)
 	}
 	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
 		mediaType = "no known content type"
 	}
-	if mediaType == problemType {
+	if mediaType == handler.ProblemType {
 		e := &Error{URL: from}
 		if err := json.Unmarshal(body, &e.Problem); err == nil && e.Detail != "" {
 			e.Status = resp.StatusCode
+			e.Title, e.Detail = resp.Redact(e.Title), resp.Redact(e.Detail)
 			return e
 		}
 	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("%s answered %s: a valid token is needed", from, resp.Status)
+		return fmt.Errorf("%s answered %s: a valid token is needed", from, resp.StatusText())
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s answered %s (%s): %s", from, resp.Status, mediaType, excerpt(body))
+		return fmt.Errorf("%s answered %s (%s): %s", from, resp.StatusText(), mediaType, excerpt(resp, body))
 	case mediaType != "application/json":
-		return fmt.Errorf("%s answered with %s instead of JSON; is it a zeta-scaler? %s", from, mediaType, excerpt(body))
+		return fmt.Errorf("%s answered with %s instead of JSON; is it a zeta-scaler? %s", from, mediaType, excerpt(resp, body))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("decoding the reply of %s: %w", from, err)
@@ -250,16 +322,10 @@ func decodeReply(resp *http.Response, from string, into any) error {
 }
 
 // excerpt is the beginning of a body on one line.
-func excerpt(body []byte) string {
-	text := strings.Join(strings.Fields(shown(strings.ToValidUTF8(string(body), "?"))), " ")
+func excerpt(resp *outgoing.Reply, body []byte) string {
+	text := resp.Excerpt(body)
 	if text == "" {
 		return "empty body"
 	}
 	return strconv.Quote(text)
-}
-
-// IsNotFound reports whether the service said that there is no such scope.
-func IsNotFound(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }

@@ -63,6 +63,8 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 		o.Reload = func(context.Context) error { return errors.New("rules/a.yaml:3:1: unknown field") }
 	}
 	odd := "?scope=" + url.QueryEscape(hostile)
+	noDrains := func(o *Options) { o.Drains = nil }
+	noJobs := func(o *Options) { o.Jobs = nil }
 	noStore := func(o *Options) { o.Store, o.Webhook = nil, nil }
 	tests := []struct {
 		method, target string
@@ -124,6 +126,43 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 		{method: "POST", target: "/autoscaler/resume", body: `{"scope":"prod"}`, status: 200, mediaType: "application/json"},
 		{method: "POST", target: "/autoscaler/resume", status: 200, mediaType: "application/json"},
 		{method: "POST", target: "/autoscaler/resume", body: `{"scope":"none"}`, status: 404},
+		{method: "GET", target: "/autoscaler/drain", status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/drain" + odd, status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/drain?limit=0", status: 400},
+		{method: "GET", target: "/autoscaler/drain?worker=w", status: 400},
+		{method: "GET", target: "/autoscaler/drain", change: noStore, status: 501},
+		{method: "GET", target: "/autoscaler/drain", change: broken, status: 500},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"prod","reason":"new kernel"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"prod","worker":"worker-2","reason":"new kernel"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"prod"}`, status: 400},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"none","reason":"x"}`, status: 404},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"busy","reason":"x"}`, status: 409},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"follower","reason":"x"}`, status: 503},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"late","reason":"x"}`, status: 503},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"broken","reason":"x"}`, status: 500},
+		{method: "POST", target: "/autoscaler/drain", body: `{"scope":"prod","reason":"x"}`, change: noDrains, status: 501},
+		{method: "POST", target: "/autoscaler/drain/plan", body: `{"scope":"prod"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/drain/plan", body: `{"scope":"none"}`, status: 404},
+		{method: "POST", target: "/autoscaler/drain/plan", body: `{"scope":""}`, status: 400},
+		{method: "POST", target: "/autoscaler/drain/plan", body: `{"scope":"prod"}`, change: noDrains, status: 501},
+		{method: "POST", target: "/autoscaler/drain/cancel", body: `{"scope":"prod","reason":"not now"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/drain/cancel", body: `{"scope":"busy","reason":"not now"}`, status: 409},
+		{method: "POST", target: "/autoscaler/drain/cancel", body: `{"scope":"prod","reason":""}`, status: 400},
+		{method: "POST", target: "/autoscaler/drain/cancel", body: `{"scope":"prod","reason":"not now"}`, change: noDrains, status: 501},
+		{method: "GET", target: "/autoscaler/jobs", status: 200, mediaType: "application/json"},
+		{method: "GET", target: "/autoscaler/jobs?scope=prod", status: 400},
+		{method: "GET", target: "/autoscaler/jobs", change: noJobs, status: 501},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"name":"orders","format":"json","config":"{}"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"cluster":"prod","id":"4501","name":"orders","format":"hocon","config":"env {}"}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"name":"orders","format":"json","config":""}`, status: 400},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"cluster":"none","name":"orders","format":"json","config":"{}"}`, status: 404},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"id":"409","name":"orders","format":"json","config":"{}"}`, status: 409},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"id":"422","name":"orders","format":"json","config":"{}"}`, status: 422},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"id":"502","name":"orders","format":"json","config":"{}"}`, status: 502},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"id":"504","name":"orders","format":"json","config":"{}"}`, status: 504},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"id":"507","name":"orders","format":"json","config":"{}"}`, status: 507},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"id":"500","name":"orders","format":"json","config":"{}"}`, status: 500},
+		{method: "POST", target: "/autoscaler/jobs", body: `{"name":"orders","format":"json","config":"{}"}`, change: noJobs, status: 501},
 		{method: "GET", target: "/autoscaler/explain?scope=prod", status: 200, mediaType: "application/json"},
 		{method: "GET", target: "/autoscaler/explain?scope=prod&at=2026-03-14T09:00:00Z", status: 200, mediaType: "application/json"},
 		{method: "GET", target: "/autoscaler/explain" + odd, status: 200, mediaType: "application/json"},
@@ -131,6 +170,9 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 		{method: "GET", target: "/autoscaler/explain?scope=prod&id=99", status: 404},
 		{method: "GET", target: "/autoscaler/explain?scope=prod&id=3&at=2026-03-14T09:00:00Z", status: 400},
 		{method: "GET", target: "/autoscaler/explain", status: 400},
+		{method: "POST", target: "/autoscaler/backtest", body: `{"scope":"prod","end":"2026-03-14T09:00:00Z","against":null}`, status: 200, mediaType: "application/json"},
+		{method: "POST", target: "/autoscaler/backtest", body: `{"scope":"none"}`, status: 404},
+		{method: "POST", target: "/autoscaler/backtest", body: `{"scope":"prod","hours":24}`, status: 400},
 		{method: "GET", target: "/autoscaler/events", status: 200, mediaType: "text/event-stream"},
 		{method: "GET", target: "/autoscaler/events?scope=none", status: 404},
 		{method: "POST", target: "/webhook/alertmanager", body: `{"version":"4","alerts":[]}`, status: 200, mediaType: "application/json"},
@@ -152,12 +194,12 @@ func TestEveryReplyIsAsDocumented(t *testing.T) {
 				req.Header.Set("If-Match", "*")
 				return req
 			}
-			rec := serve(handler(t, o), request())
+			rec := serve(newHandler(t, o), request())
 			require.Equal(t, tt.status, rec.Code, rec.Body.String())
 			req := request()
 			want := tt.mediaType
 			if want == "" {
-				want = problemType
+				want = "application/problem+json"
 			}
 			mediaType, _, _ := strings.Cut(rec.Header().Get("Content-Type"), ";")
 			require.Equal(t, want, mediaType)
@@ -180,7 +222,7 @@ func closed() chan struct{} {
 }
 
 func TestGoldenReplies(t *testing.T) {
-	h := handler(t, options(t))
+	h := newHandler(t, options(t))
 	for file, target := range map[string]string{
 		"status.json":         "/autoscaler/status",
 		"history.json":        "/autoscaler/history",
@@ -188,6 +230,7 @@ func TestGoldenReplies(t *testing.T) {
 		"decision-table.json": "/autoscaler/decision-table",
 		"actions.json":        "/autoscaler/actions",
 		"config.json":         "/autoscaler/config",
+		"drains.json":         "/autoscaler/drain",
 		"explain.json":        "/autoscaler/explain?scope=prod",
 		"explain-past.json":   "/autoscaler/explain?scope=prod&at=2026-03-14T09:00:00Z",
 	} {
@@ -201,12 +244,27 @@ func TestGoldenReplies(t *testing.T) {
 
 func TestNoScopes(t *testing.T) {
 	o := options(t)
-	o.Board = &fakeBoard{follower: true}
-	h := handler(t, o)
-	require.JSONEq(t, `{"leader":false,"masterEpoch":7,"scopes":[]}`, call(h, "GET", "/autoscaler/status").Body.String())
+	o.Board, o.Health = &fakeBoard{follower: true}, nil
+	h := newHandler(t, o)
+	require.JSONEq(t, `{"leader":false,"masterEpoch":7,"sources":[],"alertmanagers":[],"store":null,"clusters":[],"nextTick":null,"scopes":[]}`,
+		call(h, "GET", "/autoscaler/status").Body.String())
 	require.JSONEq(t, `{"leader":false,"masterEpoch":7,"scopes":[]}`, call(h, "GET", "/autoscaler/metrics").Body.String())
 	require.Contains(t, call(h, "GET", "/autoscaler/status?scope=prod").Body.String(), "does not lead")
 	require.Contains(t, call(h, "GET", "/").Body.String(), "There is no scope yet")
+}
+
+// A replica that does not lead says who does.
+func TestAFollowerNamesTheLeader(t *testing.T) {
+	o := options(t)
+	o.Board = &fakeBoard{follower: true}
+	w := state.NewWrite(o.Store, state.NoFence)
+	require.NoError(t, state.Leaders(o.Store).Put(w, state.EpochKey, state.LeaderRecord{Epoch: 8, Holder: "node-2/4711"}))
+	require.NoError(t, w.Commit(t.Context()))
+	h := newHandler(t, o)
+	require.Equal(t, "node-2/4711", decoded[Status](t, call(h, "GET", "/autoscaler/status")).LeaderName)
+	require.Contains(t, call(h, "GET", "/").Body.String(), "This replica does not lead; node-2/4711 decides.")
+	o.Board = &fakeBoard{}
+	require.Empty(t, decoded[Status](t, call(newHandler(t, o), "GET", "/autoscaler/status")).LeaderName)
 }
 
 // An evaluation says what remained of the cooldown at its tick; a reply says
@@ -226,7 +284,7 @@ func TestAgesFollowTheClock(t *testing.T) {
 		t.Run(tt.after, func(t *testing.T) {
 			ev := scaleOut("prod")
 			now := tick.Add(seconds(tt.seconds))
-			require.InDelta(t, tt.cooldown, statusOf(&ev, now).CooldownRemainingSeconds, 0)
+			require.InDelta(t, tt.cooldown, statusOf(&ev, &standing{}, now).CooldownRemainingSeconds, 0)
 			m := metricsOf(&ev, now)
 			require.InDelta(t, tt.age, m.AgeSeconds, 0)
 			require.Equal(t, tt.fresh, m.Fresh)
@@ -236,18 +294,6 @@ func TestAgesFollowTheClock(t *testing.T) {
 	}
 }
 
-func TestPanicsBecomeProblems(t *testing.T) {
-	var log strings.Builder
-	o := options(t)
-	o.Logger = textLogger(&log)
-	o.Metrics = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret detail") })
-	rec := call(handler(t, o), "GET", "/metrics")
-	require.Equal(t, http.StatusInternalServerError, rec.Code)
-	require.Equal(t, problemType, rec.Header().Get("Content-Type"))
-	require.NotContains(t, rec.Body.String(), "secret detail")
-	require.Equal(t, 1, strings.Count(log.String(), "secret detail"))
-}
-
 // Only the log learns why the store failed; a probe does not fill it.
 func TestWhatIsLogged(t *testing.T) {
 	var log strings.Builder
@@ -255,7 +301,7 @@ func TestWhatIsLogged(t *testing.T) {
 	o.Logger = textLogger(&log)
 	o.History = failingHistory{errors.New("disk on fire")}
 	o.Ready = func(context.Context) error { return errors.New("store is closed") }
-	h := handler(t, o)
+	h := newHandler(t, o)
 	require.NotContains(t, call(h, "GET", "/autoscaler/history").Body.String(), "disk on fire")
 	require.Contains(t, log.String(), "disk on fire")
 	log.Reset()
@@ -264,7 +310,7 @@ func TestWhatIsLogged(t *testing.T) {
 }
 
 func TestHeadIsGetWithoutBody(t *testing.T) {
-	srv := httptest.NewServer(handler(t, options(t)))
+	srv := httptest.NewServer(newHandler(t, options(t)))
 	defer srv.Close()
 	for _, r := range Routes() {
 		if r.Method != http.MethodGet {
@@ -288,7 +334,7 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 }
 
 func TestLargeRepliesAreCompressed(t *testing.T) {
-	h := handler(t, options(t))
+	h := newHandler(t, options(t))
 	for target, compressed := range map[string]bool{
 		"/autoscaler/status": true, "/openapi.yaml": true, "/": true,
 		"/-/healthy": false, "/metrics": false,
@@ -311,7 +357,7 @@ func TestLargeRepliesAreCompressed(t *testing.T) {
 }
 
 func TestRequestsThatFindNothing(t *testing.T) {
-	h := handler(t, options(t))
+	h := newHandler(t, options(t))
 	for _, tt := range []struct {
 		method, target string
 		body           io.Reader
@@ -332,7 +378,7 @@ func TestRequestsThatFindNothing(t *testing.T) {
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, httptest.NewRequest(tt.method, tt.target, tt.body))
 			require.Equal(t, tt.status, rec.Code)
-			require.Equal(t, problemType, rec.Header().Get("Content-Type"))
+			require.Equal(t, "application/problem+json", rec.Header().Get("Content-Type"))
 			require.Equal(t, tt.allow, rec.Header().Get("Allow"))
 			require.Contains(t, rec.Body.String(), strings.ReplaceAll(tt.detail, `"`, `\"`))
 			require.Less(t, rec.Body.Len(), 1000)
@@ -352,7 +398,7 @@ func TestReloadRunsOnce(t *testing.T) {
 	calls := 0
 	o := options(t)
 	o.Reload = func(context.Context) error { calls++; return nil }
-	h := handler(t, o)
+	h := newHandler(t, o)
 	require.Equal(t, http.StatusOK, call(h, "POST", "/-/reload").Code)
 	require.Equal(t, 1, calls)
 	require.Equal(t, http.StatusMethodNotAllowed, call(h, "GET", "/-/reload").Code)
@@ -363,7 +409,7 @@ func TestSharedEvaluationsStayAsTheyAre(t *testing.T) {
 	b := &fakeBoard{evaluations: []scaling.Evaluation{blind("a")}}
 	o := options(t)
 	o.Board = b
-	h := handler(t, o)
+	h := newHandler(t, o)
 	call(h, "GET", "/autoscaler/status")
 	call(h, "GET", "/autoscaler/metrics")
 	require.Equal(t, blind("a"), b.evaluations[0])
@@ -373,7 +419,7 @@ func TestSharedEvaluationsStayAsTheyAre(t *testing.T) {
 func TestWrongRepliesAreNoticed(t *testing.T) {
 	_, router := loadDocument(t)
 	req := httptest.NewRequest(http.MethodGet, "/autoscaler/status?scope=prod", http.NoBody)
-	right := serve(handler(t, options(t)), req).Body.String()
+	right := serve(newHandler(t, options(t)), req).Body.String()
 	for name, change := range map[string][2]string{
 		"unknown action":  {`"action":"SCALE_OUT"`, `"action":"GROW"`},
 		"count as text":   {`"currentWorkers":2`, `"currentWorkers":"2"`},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // What an audit record says was done.
@@ -21,9 +22,6 @@ const (
 	auditPause  = "pause"
 	auditResume = "resume"
 )
-
-// maxAttempts is how often a change is tried again that another one overtook.
-const maxAttempts = 10
 
 // errNoStore says that nothing can be set at run time.
 func errNoStore() error {
@@ -36,7 +34,7 @@ func (s *server) PostPause(c echo.Context) error {
 	if err := decodeBody(c, &req, false); err != nil {
 		return err
 	}
-	key, err := s.scopeOf(req.Scope)
+	key, err := s.scopeOf(c.Request().Context(), req.Scope)
 	if err != nil {
 		return err
 	}
@@ -49,9 +47,15 @@ func (s *server) PostPause(c echo.Context) error {
 		if req.Until.Value == nil || !req.Until.Value.After(now) {
 			return refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "until" is not in the future, it is %s now`, instant(now)))
 		}
+		if !writable(*req.Until.Value) {
+			return refuse(http.StatusBadRequest, `invalid body: "until" is not in the years 0 to 9999 of UTC`)
+		}
 		until = state.Instant(*req.Until.Value)
 	}
 	return s.change(c, key, auditPause, func(r *state.ControlRecord) {
+		if !r.PausedAt(now) {
+			r.PausedSince, r.PausedBy = r.UpdatedAt, r.By
+		}
 		r.Paused, r.Reason, r.PausedUntil = true, req.Reason, until
 	})
 }
@@ -62,7 +66,7 @@ func (s *server) PostResume(c echo.Context) error {
 	if err := decodeBody(c, &req, true); err != nil {
 		return err
 	}
-	key, err := s.scopeOf(req.Scope)
+	key, err := s.scopeOf(c.Request().Context(), req.Scope)
 	if err != nil {
 		return err
 	}
@@ -71,12 +75,13 @@ func (s *server) PostResume(c echo.Context) error {
 	}
 	return s.change(c, key, auditResume, func(r *state.ControlRecord) {
 		r.Paused, r.Reason, r.PausedUntil = false, req.Reason, time.Time{}
+		r.PausedSince, r.PausedBy = time.Time{}, ""
 		r.ResumedAt = r.UpdatedAt
 	})
 }
 
 // scopeOf is the key of the record that a request means.
-func (s *server) scopeOf(scope Optional[string]) (string, error) {
+func (s *server) scopeOf(ctx context.Context, scope Optional[string]) (string, error) {
 	switch {
 	case s.Store == nil:
 		return "", errNoStore()
@@ -85,13 +90,21 @@ func (s *server) scopeOf(scope Optional[string]) (string, error) {
 	case scope.Value == nil || *scope.Value == "":
 		return "", refuse(http.StatusBadRequest, `invalid body: "scope" is empty; leave it out to mean the whole service`)
 	}
-	return *scope.Value, s.exists(*scope.Value)
+	return *scope.Value, s.exists(ctx, *scope.Value)
 }
 
-// exists refuses a scope that nobody has heard of.
-func (s *server) exists(key string) error {
-	if _, ok := s.Board.Evaluation(key); !ok && !s.configured(key).Listed {
-		return s.noScope(shown(key))
+// exists refuses a scope that is neither listed nor known, unless something was
+// set for it when it was: that outlives it.
+func (s *server) exists(ctx context.Context, key string) error {
+	if _, ok := s.Board.Evaluation(key); ok || s.configured(key).Listed {
+		return nil
+	}
+	row, err := s.controls.Get(ctx, key)
+	switch {
+	case err != nil:
+		return s.storeFailure(err)
+	case row.Version == 0:
+		return s.noScope(handler.Shown(key))
 	}
 	return nil
 }
@@ -100,23 +113,24 @@ func (s *server) exists(key string) error {
 func (s *server) change(c echo.Context, key, what string, edit func(*state.ControlRecord)) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
 	defer cancel()
-	for range maxAttempts {
-		before, version, err := state.Load[state.ControlRecord](ctx, s.Store, state.Control, key)
-		if err != nil {
-			return s.storeFailure(err)
-		}
-		w := controlWrite{key: key, version: version, before: before, after: before}
+	var w controlWrite
+	var encoding error
+	_, err := s.controls.Change(ctx, key, func(old state.Row[state.ControlRecord]) (state.ControlRecord, []state.Entry, bool) {
+		w = controlWrite{old: old, after: old.Value}
 		s.sign(ctx, &w.after)
 		edit(&w.after)
-		switch _, err := s.write(ctx, c, what, []controlWrite{w}); {
-		case errors.Is(err, state.ErrConflict):
-			continue
-		case err != nil:
-			return s.storeFailure(err)
-		}
-		return s.replyControl(ctx, c, key, w.after)
+		var audit state.Entry
+		audit, encoding = w.audit(c, what)
+		return w.after, []state.Entry{audit}, encoding == nil
+	})
+	switch err = errors.Join(err, encoding); {
+	case errors.Is(err, state.ErrConflict):
+		return fail(http.StatusServiceUnavailable, "others change the same at the same time; try again", err)
+	case err != nil:
+		return s.storeFailure(err)
 	}
-	return fail(http.StatusServiceUnavailable, "others change the same at the same time; try again", state.ErrConflict)
+	s.logChange(c, what, &w)
+	return s.replyControl(ctx, c, key, w.after)
 }
 
 // sign says who changes a record, and when.
@@ -133,42 +147,51 @@ func (s *server) user(ctx context.Context) string {
 
 // controlWrite is one record that changes.
 type controlWrite struct {
-	key           string
-	version       uint64
-	before, after state.ControlRecord
+	old   state.Row[state.ControlRecord]
+	after state.ControlRecord
+	// reason is why the configuration is changed.
+	reason string
 }
 
-// write stores records with the history of who changed them, all or nothing,
-// and logs it.
-func (s *server) write(ctx context.Context, c echo.Context, what string, writes []controlWrite) ([]uint64, error) {
-	var batch state.Batch
-	for _, w := range writes {
-		put, err := state.NewPut(state.Control, w.key, w.version, w.after)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(AuditRecord{
-			Who: w.after.By, From: c.RealIP(), What: what, Scope: w.key,
-			Before: w.before, After: w.after, At: w.after.UpdatedAt,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("encoding an audit record: %w", err)
-		}
-		batch.Puts = append(batch.Puts, put)
-		batch.History = append(batch.History, state.Entry{
-			Scope: w.key, At: w.after.UpdatedAt, Kind: state.AuditEntry, Action: what, Value: value,
-		})
-	}
-	versions, err := s.Store.Apply(ctx, batch)
+// audit is the history of who made the change.
+func (w *controlWrite) audit(c echo.Context, what string) (state.Entry, error) {
+	value, err := json.Marshal(AuditRecord{
+		Who: w.after.By, From: c.RealIP(), What: what, Scope: w.old.Key, Reason: w.reason,
+		Before: w.old.Value, After: w.after, At: w.after.UpdatedAt,
+	})
 	if err != nil {
-		return nil, err
+		return state.Entry{}, fmt.Errorf("encoding an audit record: %w", err)
 	}
+	return state.Entry{Scope: w.old.Key, At: w.after.UpdatedAt, Kind: state.AuditEntry, Action: what, Value: value}, nil
+}
+
+// write stores what was planned, all of it or nothing, if nobody changed any of
+// it since it was read.
+func (s *server) write(ctx context.Context, c echo.Context, what string, writes []controlWrite) error {
+	all := state.NewWrite(s.Store, state.NoFence)
 	for i := range writes {
 		w := &writes[i]
-		s.Logger.Info("changed at run time", "what", what, "scope", w.key, "all_scopes", w.key == state.GlobalKey,
-			"who", w.after.By, "from", c.RealIP(), "before", inLog(w.before), "after", inLog(w.after))
+		audit, err := w.audit(c, what)
+		if err != nil {
+			return err
+		}
+		if err := s.controls.Replace(all, w.old, w.after); err != nil {
+			return err
+		}
+		all.Append(audit)
 	}
-	return versions, nil
+	if err := all.Commit(ctx); err != nil {
+		return err
+	}
+	for i := range writes {
+		s.logChange(c, what, &writes[i])
+	}
+	return nil
+}
+
+func (s *server) logChange(c echo.Context, what string, w *controlWrite) {
+	s.Logger.Info("changed at run time", "what", what, "scope", w.old.Key, "all_scopes", w.old.Key == state.GlobalKey,
+		"who", w.after.By, "from", c.RealIP(), "before", inLog(w.old.Value), "after", inLog(w.after))
 }
 
 // inLog writes a record on one line.
@@ -190,56 +213,32 @@ func (s *server) storeFailure(err error) error {
 
 // replyControl serves one record and who is paused now.
 func (s *server) replyControl(ctx context.Context, c echo.Context, key string, r state.ControlRecord) error {
-	all, err := s.controls(ctx)
+	all, err := s.controls.List(ctx)
 	if err != nil {
 		return s.storeFailure(err)
 	}
 	now := s.Now()
-	reply := ControlState{Control: controlOf(r), PausedScopes: []string{}}
+	reply := ControlState{Control: controlOf(r, now), PausedScopes: []string{}}
 	if key != state.GlobalKey {
 		reply.Scope = &key
 	}
 	for _, v := range all {
 		switch {
-		case !v.record.PausedAt(now):
-		case v.key == state.GlobalKey:
+		case !v.Value.PausedAt(now):
+		case v.Key == state.GlobalKey:
 			reply.ServicePaused = true
 		default:
-			reply.PausedScopes = append(reply.PausedScopes, v.key)
+			reply.PausedScopes = append(reply.PausedScopes, v.Key)
 		}
 	}
 	return c.JSON(http.StatusOK, reply)
 }
 
-// storedControl is a control record with its place in the store.
-type storedControl struct {
-	key     string
-	version uint64
-	record  state.ControlRecord
-}
-
-// controls reads all control records, sorted by key.
-func (s *server) controls(ctx context.Context) ([]storedControl, error) {
-	records, err := s.Store.List(ctx, state.Control)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]storedControl, len(records))
-	for i, r := range records {
-		v, err := state.Decode[state.ControlRecord](r)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = storedControl{r.Key, r.Version, v}
-	}
-	return out, nil
-}
-
-// controlOf renders a record: what is not set is null.
-func controlOf(r state.ControlRecord) Control {
+// controlOf renders a record as it is now: what is not set is null.
+func controlOf(r state.ControlRecord, now time.Time) Control {
 	return Control{
 		Paused: r.Paused, Reason: r.Reason, By: r.By, Until: set(r.PausedUntil),
-		MinWorkers: r.MinWorkers, MaxWorkers: r.MaxWorkers, Mode: r.Mode,
+		MinWorkers: r.MinWorkers, MaxWorkers: r.MaxWorkers, Mode: r.Mode, TimedBounds: listed(r.Timed(now)),
 		UpdatedAt: set(r.UpdatedAt), ResumedAt: set(r.ResumedAt),
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/state/file"
 )
 
-func control(t *testing.T, o Options, key string) state.ControlRecord {
+func storedControl(t *testing.T, o Options, key string) state.ControlRecord {
 	t.Helper()
 	r, _, err := state.Load[state.ControlRecord](t.Context(), o.Store, state.Control, key)
 	require.NoError(t, err)
@@ -42,14 +42,14 @@ func TestPauseAndResumeOfAScope(t *testing.T) {
 	o := options(t)
 	var log strings.Builder
 	o.Logger = textLogger(&log)
-	h := handler(t, o)
+	h := newHandler(t, o)
 	reply := decoded[ControlState](t, send(t, h, "POST", "/autoscaler/pause", `{"scope":"prod","reason":"upgrade of m1","until":"2026-03-14T10:00:00+00:00"}`))
 	require.Equal(t, new("prod"), reply.Scope)
 	require.True(t, reply.Control.Paused)
 	require.False(t, reply.ServicePaused)
 	require.Equal(t, []string{"prod"}, reply.PausedScopes)
 
-	r := control(t, o, "prod")
+	r := storedControl(t, o, "prod")
 	require.Equal(t, "upgrade of m1", r.Reason)
 	require.Equal(t, "ann", r.By)
 	require.True(t, r.PausedAt(o.Now()))
@@ -59,7 +59,7 @@ func TestPauseAndResumeOfAScope(t *testing.T) {
 	reply = decoded[ControlState](t, send(t, h, "POST", "/autoscaler/resume", `{"scope":"prod"}`))
 	require.False(t, reply.Control.Paused)
 	require.Empty(t, reply.PausedScopes)
-	r = control(t, o, "prod")
+	r = storedControl(t, o, "prod")
 	require.Equal(t, o.Now(), r.ResumedAt)
 	require.True(t, r.PausedUntil.IsZero())
 
@@ -77,9 +77,9 @@ func TestPauseAndResumeOfAScope(t *testing.T) {
 // a pause; that of the whole service leaves a scope's own pause alone.
 func TestResumeOfTheService(t *testing.T) {
 	o := options(t)
-	h := handler(t, o)
+	h := newHandler(t, o)
 	require.False(t, decoded[ControlState](t, send(t, h, "POST", "/autoscaler/resume", "")).Control.Paused)
-	require.Equal(t, o.Now(), control(t, o, state.GlobalKey).ResumedAt)
+	require.Equal(t, o.Now(), storedControl(t, o, state.GlobalKey).ResumedAt)
 	decoded[ControlState](t, send(t, h, "POST", "/autoscaler/pause", `{"scope":"prod","reason":"a"}`))
 	reply := decoded[ControlState](t, send(t, h, "POST", "/autoscaler/pause", `{"reason":"b"}`))
 	require.Nil(t, reply.Scope)
@@ -91,7 +91,7 @@ func TestResumeOfTheService(t *testing.T) {
 
 func TestBodiesThatAreRefused(t *testing.T) {
 	o := options(t)
-	h := handler(t, o)
+	h := newHandler(t, o)
 	for _, tt := range []struct {
 		path, body string
 		status     int
@@ -118,6 +118,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"pause", `{"reason":"a\u202eb"}`, 400, "control characters"},
 		{"pause", `{"reason":"` + strings.Repeat("ä", 501) + `"}`, 400, "more than 500 characters"},
 		{"pause", `{"reason":"x","until":"2026-03-14T09:00:00Z"}`, 400, "not in the future"},
+		{"pause", `{"reason":"x","until":"9999-12-31T23:59:59-12:00"}`, 400, "years 0 to 9999"},
 		{"pause", `{"reason":"x","until":null}`, 400, "not in the future"},
 		{"pause", `{"reason":"x","until":"tomorrow"}`, 400, "tomorrow is not an RFC 3339 time"},
 		{"pause", `{"reason":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "larger than 1 MB"},
@@ -139,7 +140,7 @@ type racingStore struct {
 	races int
 }
 
-func (r *racingStore) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
+func (r *racingStore) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	r.mu.Lock()
 	race := r.races > 0
 	r.races--
@@ -147,24 +148,24 @@ func (r *racingStore) Apply(ctx context.Context, b state.Batch) ([]uint64, error
 	if race {
 		return nil, fmt.Errorf("applying: %w", state.ErrConflict)
 	}
-	return r.Store.Apply(ctx, b)
+	return r.Store.Apply(ctx, f, b)
 }
 
 func TestChangesAreTriedAgain(t *testing.T) {
 	o := options(t)
 	racing := &racingStore{Store: o.Store, races: 3}
 	o.Store = racing
-	h := handler(t, o)
+	h := newHandler(t, o)
 	decoded[ControlState](t, send(t, h, "POST", "/autoscaler/pause", `{"scope":"prod","reason":"x"}`))
 	require.Len(t, audits(t, o), 1)
 	racing.races = 1000
 	require.Equal(t, http.StatusServiceUnavailable, send(t, h, "POST", "/autoscaler/pause", `{"scope":"prod","reason":"y"}`).Code)
-	require.Equal(t, "x", control(t, o, "prod").Reason)
+	require.Equal(t, "x", storedControl(t, o, "prod").Reason)
 }
 
 func TestConcurrentPausesAllCount(t *testing.T) {
 	o := options(t)
-	h := handler(t, o)
+	h := newHandler(t, o)
 	var wg sync.WaitGroup
 	for i := range 5 {
 		wg.Go(func() { send(t, h, "POST", "/autoscaler/pause", fmt.Sprintf(`{"scope":"prod","reason":"r%d"}`, i)) })
@@ -187,7 +188,7 @@ func etagOf(t *testing.T, h http.Handler) string {
 
 func TestConfigIsChangedAtRunTime(t *testing.T) {
 	o := options(t)
-	h := handler(t, o)
+	h := newHandler(t, o)
 	tag := etagOf(t, h)
 	rec := send(t, h, "PUT", "/autoscaler/config", `{"scopes":[{"scope":"prod","minWorkers":2,"maxWorkers":9,"mode":"webhook"}]}`, "If-Match", tag)
 	reply := decoded[EffectiveConfig](t, rec)
@@ -209,11 +210,32 @@ func TestConfigIsChangedAtRunTime(t *testing.T) {
 	require.Equal(t, new(9), audits(t, o)[1].After.MaxWorkers)
 	// A pause is something else and keeps the overrides.
 	decoded[ControlState](t, send(t, h, "POST", "/autoscaler/pause", `{"scope":"prod","reason":"x"}`))
-	require.Equal(t, new(2), control(t, o, "prod").MinWorkers)
+	require.Equal(t, new(2), storedControl(t, o, "prod").MinWorkers)
+}
+
+// A scope that is gone keeps what was set for it, which can be seen and ended.
+func TestControlOfAScopeThatIsGone(t *testing.T) {
+	o := options(t)
+	h := newHandler(t, o)
+	require.Equal(t, http.StatusNotFound, send(t, h, "POST", "/autoscaler/resume", `{"scope":"left"}`).Code)
+	_, err := state.Controls(o.Store).Change(t.Context(), "left", func(state.Row[state.ControlRecord]) (state.ControlRecord, []state.Entry, bool) {
+		return state.ControlRecord{Paused: true, Reason: "upgrade", MaxWorkers: new(4)}, nil, true
+	})
+	require.NoError(t, err)
+	all := decoded[EffectiveConfig](t, call(h, "GET", "/autoscaler/config"))
+	require.Len(t, all.Scopes, 4)
+	one := decoded[EffectiveConfig](t, call(h, "GET", "/autoscaler/config?scope=left"))
+	require.Equal(t, "upgrade", one.Scopes[0].Control.Reason)
+	require.False(t, one.Scopes[0].Listed)
+	reply := decoded[ControlState](t, send(t, h, "POST", "/autoscaler/resume", `{"scope":"left"}`))
+	require.Empty(t, reply.PausedScopes)
+	rec := send(t, h, "PUT", "/autoscaler/config", `{"scopes":[{"scope":"left","maxWorkers":null}]}`, "If-Match", etagOf(t, h))
+	require.Nil(t, decoded[EffectiveConfig](t, rec).Scopes[0].Control.MaxWorkers)
+	require.Len(t, decoded[EffectiveConfig](t, call(h, "GET", "/autoscaler/config")).Scopes, 3)
 }
 
 func TestConfigNeedsAPrecondition(t *testing.T) {
-	h := handler(t, options(t))
+	h := newHandler(t, options(t))
 	rec := send(t, h, "PUT", "/autoscaler/config", `{"scopes":[{"scope":"prod","minWorkers":2}]}`)
 	require.Equal(t, http.StatusPreconditionRequired, rec.Code)
 	weak := "W/" + etagOf(t, h)
@@ -254,15 +276,15 @@ func TestConfigIsCheckedAsAWhole(t *testing.T) {
 		{`{"scope":"nope"}`, 404, []string{"there is no scope"}},
 		{``, 400, []string{"has 0 entries"}},
 	} {
-		rec := send(t, handler(t, o), "PUT", "/autoscaler/config", `{"scopes":[`+tt.scopes+`]}`, "If-Match", "*")
+		rec := send(t, newHandler(t, o), "PUT", "/autoscaler/config", `{"scopes":[`+tt.scopes+`]}`, "If-Match", "*")
 		require.Equal(t, tt.status, rec.Code, "%s: %s", tt.scopes, rec.Body)
 		for _, d := range tt.detail {
 			require.Contains(t, problemOf(t, rec.Body.Bytes()).Detail, d)
 		}
 	}
 	require.Empty(t, audits(t, o), "all of it or nothing")
-	require.Equal(t, state.ControlRecord{}, control(t, o, "prod"))
-	decoded[EffectiveConfig](t, send(t, handler(t, o), "PUT", "/autoscaler/config", `{"scopes":[{"scope":"empty","minWorkers":0,"maxWorkers":4},{"scope":"prod","mode":"direct"}]}`, "If-Match", "*"))
+	require.Equal(t, state.ControlRecord{}, storedControl(t, o, "prod"))
+	decoded[EffectiveConfig](t, send(t, newHandler(t, o), "PUT", "/autoscaler/config", `{"scopes":[{"scope":"empty","minWorkers":0,"maxWorkers":4},{"scope":"prod","mode":"direct"}]}`, "If-Match", "*"))
 	require.Len(t, audits(t, o), 2)
 }
 
@@ -273,19 +295,19 @@ func TestOverridesSurviveARestart(t *testing.T) {
 	store, err := file.Open(t.Context(), file.Options{Path: path})
 	require.NoError(t, err)
 	o.Store, o.History = store, store
-	decoded[EffectiveConfig](t, send(t, handler(t, o), "PUT", "/autoscaler/config", `{"scopes":[{"scope":"prod","maxWorkers":7}]}`, "If-Match", "*"))
-	tag := etagOf(t, handler(t, o))
+	decoded[EffectiveConfig](t, send(t, newHandler(t, o), "PUT", "/autoscaler/config", `{"scopes":[{"scope":"prod","maxWorkers":7}]}`, "If-Match", "*"))
+	tag := etagOf(t, newHandler(t, o))
 	require.NoError(t, store.Close())
 	store, err = file.Open(t.Context(), file.Options{Path: path})
 	require.NoError(t, err)
 	defer store.Close()
 	o.Store, o.History = store, store
-	require.Equal(t, tag, etagOf(t, handler(t, o)))
-	require.Equal(t, new(7), control(t, o, "prod").MaxWorkers)
+	require.Equal(t, tag, etagOf(t, newHandler(t, o)))
+	require.Equal(t, new(7), storedControl(t, o, "prod").MaxWorkers)
 }
 
 func TestConfigShowsNoSecret(t *testing.T) {
-	reply := decoded[EffectiveConfig](t, call(handler(t, options(t)), "GET", "/autoscaler/config"))
+	reply := decoded[EffectiveConfig](t, call(newHandler(t, options(t)), "GET", "/autoscaler/config"))
 	require.Equal(t, "<secret>", reply.Settings[2].Value)
 	require.Len(t, reply.Scopes, 3)
 	require.True(t, reply.Scopes[2].Listed)
@@ -295,10 +317,13 @@ func TestConfigShowsNoSecret(t *testing.T) {
 func FuzzChange(f *testing.F) {
 	f.Add("/autoscaler/pause", `{"scope":"prod","reason":"x"}`)
 	f.Add("/autoscaler/resume", `{"scope":"prod"}`)
+	f.Add("/autoscaler/drain", `{"scope":"prod","worker":"w","reason":"x"}`)
+	f.Add("/autoscaler/drain/plan", `{"scope":"prod"}`)
+	f.Add("/autoscaler/jobs", `{"cluster":"prod","name":"orders","format":"json","config":"{}"}`)
 	f.Add("/autoscaler/config", `{"scopes":[{"scope":"prod","minWorkers":2,"maxWorkers":null,"mode":"webhook"}]}`)
-	h := handler(f, options(f))
+	h := newHandler(f, options(f))
 	f.Fuzz(func(t *testing.T, path, body string) {
-		method := map[string]string{"/autoscaler/pause": "POST", "/autoscaler/resume": "POST", "/autoscaler/config": "PUT"}[path]
+		method := map[string]string{"/autoscaler/pause": "POST", "/autoscaler/resume": "POST", "/autoscaler/config": "PUT", "/autoscaler/jobs": "POST", "/autoscaler/drain": "POST", "/autoscaler/drain/plan": "POST"}[path]
 		if method == "" {
 			return
 		}

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // GetStatus serves the latest recommendation of every scope.
@@ -15,28 +17,38 @@ func (s *server) GetStatus(c echo.Context, params GetStatusParams) error {
 	if err != nil {
 		return err
 	}
-	now := s.Now()
+	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
+	defer cancel()
+	now, h, st := s.Now(), s.health(), s.standing(ctx)
 	reply := Status{
-		Leader: s.Board.Leader(), MasterEpoch: s.Board.Epoch(),
+		Leader: s.Board.Leader(), LeaderName: s.leaderName(ctx), MasterEpoch: s.Board.Epoch(),
+		Sources: listed(h.Sources), Alertmanagers: listed(h.Alertmanagers), Clusters: listed(h.Clusters),
+		Store: h.Store, NextTick: set(h.NextTick),
 		Scopes: make([]ScopeStatus, len(evaluations)),
 	}
 	for i := range evaluations {
-		reply.Scopes[i] = statusOf(&evaluations[i], now)
+		reply.Scopes[i] = statusOf(&evaluations[i], &st, now)
 	}
 	return c.JSON(http.StatusOK, reply)
 }
 
-func statusOf(ev *scaling.Evaluation, now time.Time) ScopeStatus {
+func statusOf(ev *scaling.Evaluation, st *standing, now time.Time) ScopeStatus {
 	return ScopeStatus{
 		Scope:          ev.Scope.Key,
 		Labels:         listed(ev.Scope.Labels),
 		Mode:           ev.Mode,
-		Paused:         ev.Paused,
+		Paused:         st.paused(ev, now),
+		Pauses:         listed(st.pauses(now, ev.Scope.Key, state.GlobalKey)),
+		TimedBounds:    listed(st.timed(now, ev)),
+		Unpaused:       ev.Unpaused,
+		Next:           ev.Next,
+		Failure:        st.failure(ev, now),
 		Recommendation: complete(ev.Recommendation),
 		Shadows:        listed(ev.Shadows),
 		// The evaluation says what remained at its tick.
 		CooldownRemainingSeconds: max(0, ev.CooldownRemainingSeconds-age(ev, now)),
-		Action:                   actionOf(ev.Execution),
+		Action:                   actionOf(st.latest(ev)),
+		Drain:                    drainOf(ev.Drain),
 		Provisional:              ev.Provisional,
 	}
 }

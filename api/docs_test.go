@@ -73,7 +73,7 @@ func TestDocsExcerptsAreReal(t *testing.T) {
 		t.Run(e.command, func(t *testing.T) {
 			o := options(t)
 			o.Stopping = closed()
-			body := send(t, handler(t, o), e.method, e.target, e.body, "If-Match", "*").Body.String()
+			body := send(t, newHandler(t, o), e.method, e.target, e.body, "If-Match", "*").Body.String()
 			if e.language == "text" {
 				require.Contains(t, body, e.excerpt)
 				return

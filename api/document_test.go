@@ -16,6 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/backtest"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 func loadDocument(t testing.TB) (*openapi3.T, routers.Router) {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(Document())
+	doc, err := openapi3.NewLoader().LoadFromData(document)
 	require.NoError(t, err)
 	require.NoError(t, doc.Validate(context.Background()))
 	router, err := legacy.NewRouter(doc)
@@ -53,7 +54,7 @@ func TestRoutesAreThoseOfTheDocument(t *testing.T) {
 		require.NotNil(t, item, r.Path)
 		op := item.GetOperation(r.Method)
 		require.NotNil(t, op, "%s %s", r.Method, r.Path)
-		require.Equal(t, IsChanging(r.Method), r.Changing, r.Path)
+		require.Equal(t, isChanging(r.Method), r.Changing, r.Path)
 		require.Equal(t, needsCredential(doc, op), r.Changing, r.Path)
 		var names []string
 		for _, p := range op.Parameters {
@@ -86,10 +87,10 @@ func needsCredential(doc *openapi3.T, op *openapi3.Operation) bool {
 
 func TestIsChangingErrsOnTheSafeSide(t *testing.T) {
 	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
-		require.False(t, IsChanging(m), m)
+		require.False(t, isChanging(m), m)
 	}
 	for _, m := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, "get", "BREW", ""} {
-		require.True(t, IsChanging(m), m)
+		require.True(t, isChanging(m), m)
 	}
 }
 
@@ -107,8 +108,13 @@ func TestSchemasAreTheGoTypes(t *testing.T) {
 		"Transition": Transition{}, "Execution": Execution{}, "ActionsPage": ActionsPage{}, "Setting": Setting{},
 		"SourcedCount": SourcedCount{}, "SourcedMode": SourcedMode{}, "ScopeConfig": ScopeConfig{}, "Control": Control{},
 		"EffectiveConfig": EffectiveConfig{}, "ScopeChange": ScopeChange{}, "ConfigChange": ConfigChange{},
+		"DrainTransition": DrainTransition{}, "DrainJob": DrainJob{}, "Drain": Drain{}, "DrainsPage": DrainsPage{},
+		"DrainRequest": DrainRequest{}, "DrainPlanRequest": DrainPlanRequest{}, "DrainCancelRequest": DrainCancelRequest{},
+		"DrainPlan": DrainPlan{}, "PlannedJob": PlannedJob{},
+		"BacktestRequest": BacktestRequest{}, "BacktestReport": backtest.Report{},
+		"JobRequest": JobRequest{}, "SubmittedJob": SubmittedJob{}, "KeptJob": KeptJob{}, "JobsPage": JobsPage{},
 		"PauseRequest": PauseRequest{}, "ResumeRequest": ResumeRequest{}, "ControlState": ControlState{},
-		"RowVerdict": RowVerdict{}, "ExplainedQuery": ExplainedQuery{}, "Explanation": Explanation{},
+		"Contact": Contact{}, "Pause": Pause{}, "TimedBound": TimedBound{}, "Outlook": Outlook{}, "Failure": Failure{}, "Forecast": scaling.Forecast{}, "Change": Change{}, "RowVerdict": RowVerdict{}, "ExplainedQuery": ExplainedQuery{}, "Explanation": Explanation{},
 	}
 	for name, ref := range doc.Components.Schemas {
 		properties, required := fields(ref.Value)

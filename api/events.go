@@ -120,7 +120,6 @@ func (w *stream) open() error {
 	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("opening a stream: %w", err)
 	}
-	w.out.WriteHeader(http.StatusOK)
 	return w.write("retry: 3000\n\n")
 }
 

@@ -58,7 +58,7 @@ func TestEventsTellWhatIsNew(t *testing.T) {
 	publish(board, "a", "b")
 	stopping := make(chan struct{})
 	o.Board, o.Stopping = board, stopping
-	srv := httptest.NewUnstartedServer(handler(t, o))
+	srv := httptest.NewUnstartedServer(newHandler(t, o))
 	// The server's own limits must not end a stream.
 	srv.Config.ReadTimeout, srv.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
 	srv.Start()
@@ -114,7 +114,7 @@ func TestEventsListOnlySoMany(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	o := options(t)
-	srv := httptest.NewServer(handler(t, o))
+	srv := httptest.NewServer(newHandler(t, o))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer srv.Close()
 	defer cancel()
@@ -137,7 +137,7 @@ func TestHeartbeats(t *testing.T) {
 		o := options(t)
 		stopping := make(chan struct{})
 		o.Stopping = stopping
-		rec, h := httptest.NewRecorder(), handler(t, o)
+		rec, h := httptest.NewRecorder(), newHandler(t, o)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

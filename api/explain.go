@@ -18,6 +18,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // GetExplain serves why a decision was taken.
@@ -32,21 +33,40 @@ func (s *server) GetExplain(c echo.Context, params GetExplainParams) error {
 		}
 		return c.JSON(http.StatusOK, s.explanation(recordOf(&ev), nil))
 	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
+	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout+pastPatience)
 	defer cancel()
-	e, err := s.recorded(ctx, params)
+	x, err := s.explained(ctx, params)
 	if err != nil {
 		return err
 	}
+	return c.JSON(http.StatusOK, x)
+}
+
+// explained is about one entry of the history, or about a past time.
+func (s *server) explained(ctx context.Context, params GetExplainParams) (Explanation, error) {
+	if params.Id == "" {
+		return s.decidedAt(ctx, params)
+	}
+	e, err := s.recorded(ctx, params)
+	return s.ofRecord(e, err)
+}
+
+// ofRecord explains what was recorded.
+func (s *server) ofRecord(e state.Entry, err error) (Explanation, error) {
+	if err != nil {
+		return Explanation{}, err
+	}
 	record, err := decodeRecord(e)
 	if err != nil {
-		return fail(http.StatusInternalServerError, "the entry of the history cannot be read; the log says why", err)
+		return Explanation{}, fail(http.StatusInternalServerError, "the entry of the history cannot be read; the log says why", err)
 	}
-	return c.JSON(http.StatusOK, s.explanation(record, &e.ID))
+	return s.explanation(record, &e.ID), nil
 }
 
 // recorded finds one decision of the past: by its ID, or the one that held.
 func (s *server) recorded(ctx context.Context, params GetExplainParams) (state.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	f := state.Filter{Scope: params.Scope, Kind: state.DecisionEntry, Until: params.At, Limit: 1}
 	want := "recorded decision of that time"
 	var id int64
@@ -56,7 +76,7 @@ func (s *server) recorded(ctx context.Context, params GetExplainParams) (state.E
 		}
 		var err error
 		if id, err = strconv.ParseInt(params.Id, 10, 64); err != nil || id == math.MaxInt64 {
-			return state.Entry{}, refuse(http.StatusNotFound, "there is no recorded decision "+shown(params.Id))
+			return state.Entry{}, refuse(http.StatusNotFound, "there is no recorded decision "+handler.Shown(params.Id))
 		}
 		f.Before, want = id+1, "recorded decision "+params.Id
 	}
@@ -65,7 +85,7 @@ func (s *server) recorded(ctx context.Context, params GetExplainParams) (state.E
 	case err != nil:
 		return state.Entry{}, s.storeFailure(err)
 	case len(entries) == 0 || id > 0 && entries[0].ID != id:
-		return state.Entry{}, refuse(http.StatusNotFound, fmt.Sprintf("scope %q has no %s", shown(params.Scope), want))
+		return state.Entry{}, refuse(http.StatusNotFound, fmt.Sprintf("scope %q has no %s", handler.Shown(params.Scope), want))
 	}
 	return entries[0], nil
 }
@@ -75,7 +95,7 @@ func recordOf(ev *scaling.Evaluation) scaling.HistoryRecord {
 	return scaling.HistoryRecord{
 		Recommendation: complete(ev.Recommendation), Inputs: listed(ev.Inputs), SlotMode: ev.SlotMode, Mode: ev.Mode,
 		Paused: ev.Paused, MinWorkers: ev.MinWorkers, MaxWorkers: ev.MaxWorkers, Booting: ev.Booting,
-		Provisional: ev.Provisional, Facts: &ev.Facts,
+		TimedBounds: ev.TimedBounds, Provisional: ev.Provisional, Facts: &ev.Facts,
 	}
 }
 
@@ -86,7 +106,7 @@ func (s *server) explanation(r scaling.HistoryRecord, id *int64) Explanation {
 		Rows: evaluator.Explain(evaluator.Decided{
 			Row: rec.Row, Facts: r.Facts, Current: rec.CurrentWorkers, Booting: r.Booting, Min: r.MinWorkers, Max: r.MaxWorkers,
 		}),
-		MinWorkers: r.MinWorkers, MaxWorkers: r.MaxWorkers, Booting: r.Booting,
+		MinWorkers: r.MinWorkers, MaxWorkers: r.MaxWorkers, TimedBounds: listed(r.TimedBounds), Booting: r.Booting,
 		Mode: r.Mode, Paused: r.Paused, Provisional: r.Provisional, Notes: []string{},
 	}
 	note := func(holds bool, text string) {

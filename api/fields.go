@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // checkFields refuses what encoding/json lets pass in a body: a field whose name
@@ -82,7 +84,7 @@ func (w *fieldWalk) object() error {
 		name := fmt.Sprint(tok)
 		t, ok := w.known[name]
 		if !ok {
-			return fmt.Errorf("unknown field %q", shown(name))
+			return fmt.Errorf("unknown field %q", handler.Shown(name))
 		}
 		if seen[name] {
 			return fmt.Errorf("%q is given twice", name)

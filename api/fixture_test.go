@@ -15,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/contact"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
+	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
@@ -124,6 +126,7 @@ func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 		SlotMode: scaling.DynamicSlots, Mode: scaling.Advisory, Deployment: scaling.Session,
 		MinWorkers: 1, MaxWorkers: new(10), Booting: 1, ReportingWorkers: new(2),
 		CooldownRemainingSeconds: 30, Interval: 30, Tick: tick,
+		Next: &scaling.Forecast{At: tick.Add(4 * time.Minute), Action: scaling.NoAction, Row: scaling.RowSteady, RecommendedWorkers: new(2)},
 	}
 }
 
@@ -168,7 +171,7 @@ func record(t testing.TB, store state.Store, ev scaling.Evaluation, at time.Time
 
 func keep(t testing.TB, store state.Store, e state.Entry) {
 	t.Helper()
-	_, err := store.Apply(context.Background(), state.Batch{History: []state.Entry{e}})
+	_, err := store.Apply(context.Background(), state.NoFence, state.Batch{History: []state.Entry{e}})
 	require.NoError(t, err)
 }
 
@@ -179,6 +182,7 @@ func options(t testing.TB) Options {
 	prod := scaleOut("prod", scaling.Label{Name: "cluster", Value: "prod"})
 	odd := scaleOut(hostile, scaling.Label{Name: "cluster", Value: hostile})
 	odd.Recommendation.Reason = hostile
+	prod.Drain, odd.Drain = drained(), draining()
 	odd.Inputs[3].Reason = hostile
 	prod.Facts = scaling.FactCurrentKnown | scaling.FactMetricsUsable | scaling.FactMetricsValid | scaling.FactShortage | scaling.FactShortagePresent
 	store := memory.New()
@@ -187,10 +191,15 @@ func options(t testing.TB) Options {
 	record(t, store, prod, tick.Add(-time.Minute))
 	record(t, store, blind("gone"), tick)
 	storeActions(t, store)
+	storeDrains(t, store)
+	storeAlerts(t, store)
 	return Options{
 		Board:   &fakeBoard{evaluations: []scaling.Evaluation{odd, blind("empty"), prod}},
 		History: store,
 		Store:   store,
+		Jobs:    fakeJobs{},
+		Drains:  fakeDrains{},
+		Past:    fakePast{},
 		Settings: func() []Setting {
 			return []Setting{
 				{Path: "log.level", Value: "info", Origin: FromDefault},
@@ -199,11 +208,12 @@ func options(t testing.TB) Options {
 			}
 		},
 		Configured:    configured,
+		RuleSets:      func() []*rules.RuleSet { return packs(t) },
 		Queries:       queries,
 		PrometheusURL: func() string { return "http://prom:9090/base" },
 		Webhook: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(`{"alerts":[]}`))
+			_, _ = w.Write([]byte(`{"results":[],"truncatedAlerts":0}`))
 		}),
 		User:   func(context.Context) string { return "ann" },
 		Table:  rows(),
@@ -213,11 +223,43 @@ func options(t testing.TB) Options {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 			_, _ = w.Write([]byte("# TYPE zeta_scaler_leader gauge\nzeta_scaler_leader 1\n"))
 		}),
-		Now: func() time.Time { return tick.Add(12 * time.Second) },
+		Health: func() Health { return healthy() },
+		Now:    func() time.Time { return tick.Add(12 * time.Second) },
 	}
 }
 
-func handler(t testing.TB, o Options) http.Handler {
+// healthy is that everybody answers who was asked.
+func healthy() Health {
+	up := func(name, url string) contact.Status {
+		return contact.Status{Name: name, URL: url, State: contact.Up, Since: new(tick.Add(-time.Hour)), LastAnswer: new(tick)}
+	}
+	prom := up("prometheus", "http://prom:9090/base")
+	prom.InUse = true
+	prod, odd := up("prod", "http://m1:8080"), up(hostile, "")
+	prod.Version, odd.Version = "2.3.13", hostile
+	store := up("file", "data/state.db")
+	return Health{
+		Sources:       []contact.Status{prom, {Name: "prometheus", URL: "http://prom2:9090", State: contact.Unasked}},
+		Alertmanagers: []contact.Status{up("alertmanager", "http://am:9093")},
+		Clusters:      []contact.Status{prod, odd}, Store: &store, NextTick: tick.Add(30 * time.Second),
+	}
+}
+
+// silenced is health in which nobody answers.
+func silenced() Health {
+	h := healthy()
+	down := func(s *contact.Status) { s.State, s.Error = contact.Down, "connection refused "+hostile }
+	for _, all := range [][]contact.Status{h.Sources, h.Alertmanagers, h.Clusters} {
+		for i := range all {
+			down(&all[i])
+		}
+	}
+	down(h.Store)
+	h.Sources[0].LastAnswer = nil
+	return h
+}
+
+func newHandler(t testing.TB, o Options) http.Handler {
 	t.Helper()
 	h, err := New(o)
 	require.NoError(t, err)
@@ -304,7 +346,7 @@ func storeActions(t testing.TB, store state.Store) {
 		require.NoError(t, err)
 		batch.Puts = append(batch.Puts, put)
 	}
-	_, err := store.Apply(context.Background(), batch)
+	_, err := store.Apply(context.Background(), state.NoFence, batch)
 	require.NoError(t, err)
 	for _, x := range []*scaling.Execution{over, execution("7-1-acting", scaling.ActionSucceeded, tick.Add(-10*time.Minute))} {
 		value, err := json.Marshal(x)
@@ -313,6 +355,56 @@ func storeActions(t testing.TB, store state.Store) {
 			Scope: x.Scope, At: x.Transitions[1].At, Action: string(x.State), Kind: state.ActionEntry, Value: value,
 		})
 	}
+}
+
+// drained is a drain of prod that has moved one job and waited for another.
+func drained() *scaling.Drain {
+	at := func(seconds int) time.Time { return tick.Add(-30*time.Minute + time.Duration(seconds)*time.Second) }
+	return &scaling.Drain{
+		ID: "7-1", Scope: "prod", RecommendationID: "7-2-prod", Generation: 2, MasterEpoch: 7,
+		Worker: "worker-2", Address: "10.0.0.3:5801", Actuator: "kubernetes", State: scaling.DrainDecommissioned, Held: true, HoldJob: "900001", Slots: 4,
+		ReleasedAt: at(14),
+		Transitions: []scaling.DrainTransition{
+			{State: scaling.DrainPending, At: at(0), Reason: "accepted from the webhook"},
+			{State: scaling.DrainDraining, At: at(1), Reason: "2 jobs are on worker-2"},
+			{State: scaling.DrainDrained, At: at(12), Reason: "its 4 slots are held"},
+			{State: scaling.DrainDecommissioning, At: at(14), Reason: "the platform is asked to remove worker-2"},
+			{State: scaling.DrainDecommissioned, At: at(40), Reason: "worker-2 is gone"},
+		},
+		Jobs: []scaling.DrainJob{
+			{ID: "4501", Name: "orders", Mode: "STREAMING", Step: scaling.JobRestored, StopAt: at(10), RunAt: at(10).Add(2400 * time.Millisecond), Stops: 1, Attempts: 1},
+			{ID: "4502", Name: "nightly", Mode: "BATCH", Step: scaling.JobFinished},
+		},
+	}
+}
+
+// draining is a drain of the hostile scope, of whose jobs one does not run.
+func draining() *scaling.Drain {
+	return &scaling.Drain{
+		ID: "7-9", Scope: hostile, By: hostile, Reason: hostile, MasterEpoch: 7, Worker: hostile, Actuator: "exec", State: scaling.DrainFailed,
+		Transitions: []scaling.DrainTransition{
+			{State: scaling.DrainDraining, At: tick.Add(-time.Minute), Reason: hostile},
+			{State: scaling.DrainFailed, At: tick, Reason: hostile},
+		},
+		Jobs:  []scaling.DrainJob{{ID: "4503", Name: hostile, Mode: "STREAMING", Step: scaling.JobRestoring, StopAt: tick.Add(-30 * time.Second), Attempts: 3, Error: hostile}},
+		Harm:  []string{hostile},
+		Error: hostile,
+	}
+}
+
+func storeDrains(t testing.TB, store state.Store) {
+	t.Helper()
+	var batch state.Batch
+	for key, r := range map[string]state.DrainRecord{"prod": {Last: drained()}, hostile: {Open: draining()}} {
+		put, err := state.NewPut(state.Drain, key, 0, r)
+		require.NoError(t, err)
+		batch.Puts = append(batch.Puts, put)
+	}
+	_, err := store.Apply(context.Background(), state.NoFence, batch)
+	require.NoError(t, err)
+	value, err := json.Marshal(drained())
+	require.NoError(t, err)
+	keep(t, store, state.Entry{Scope: "prod", At: lastStep(drained()), Action: string(scaling.DrainDecommissioned), Kind: state.DrainEntry, Value: value})
 }
 
 // send calls with a JSON body and headers in pairs.

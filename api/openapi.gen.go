@@ -10,8 +10,31 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/oapi-codegen/runtime"
+	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/jobs"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
+
+// Defines values for JobFormat.
+const (
+	Hocon JobFormat = "hocon"
+	Json  JobFormat = "json"
+	Sql   JobFormat = "sql"
+)
+
+// Valid indicates whether the value is a known member of the JobFormat enum.
+func (e JobFormat) Valid() bool {
+	switch e {
+	case Hocon:
+		return true
+	case Json:
+		return true
+	case Sql:
+		return true
+	default:
+		return false
+	}
+}
 
 // Defines values for GetPageParamsSort.
 const (
@@ -21,8 +44,10 @@ const (
 	GetPageParamsSortMinusAction    GetPageParamsSort = "-action"
 	GetPageParamsSortMinusChange    GetPageParamsSort = "-change"
 	GetPageParamsSortMinusEvaluated GetPageParamsSort = "-evaluated"
+	GetPageParamsSortMinusNeed      GetPageParamsSort = "-need"
 	GetPageParamsSortMinusScope     GetPageParamsSort = "-scope"
 	GetPageParamsSortMinusWorkers   GetPageParamsSort = "-workers"
+	GetPageParamsSortNeed           GetPageParamsSort = "need"
 	GetPageParamsSortScope          GetPageParamsSort = "scope"
 	GetPageParamsSortWorkers        GetPageParamsSort = "workers"
 )
@@ -42,9 +67,13 @@ func (e GetPageParamsSort) Valid() bool {
 		return true
 	case GetPageParamsSortMinusEvaluated:
 		return true
+	case GetPageParamsSortMinusNeed:
+		return true
 	case GetPageParamsSortMinusScope:
 		return true
 	case GetPageParamsSortMinusWorkers:
+		return true
+	case GetPageParamsSortNeed:
 		return true
 	case GetPageParamsSortScope:
 		return true
@@ -73,6 +102,25 @@ type ActionsPage struct {
 	Unreadable int `json:"unreadable"`
 }
 
+// Change Something that somebody set at run time.
+type Change struct {
+	At time.Time `json:"at"`
+
+	// Id Rises with every entry of the history.
+	Id     int64  `json:"id"`
+	Reason string `json:"reason"`
+
+	// Scope Key of the scope; empty for the whole service.
+	Scope string `json:"scope"`
+
+	// Until When a pause or what was set of bounds ends by itself; null if it does not.
+	Until *time.Time `json:"until"`
+	What  string     `json:"what"`
+
+	// Who The user; empty where no credential was asked for.
+	Who string `json:"who"`
+}
+
 // Class Signal class; earlier ones outrank later ones, a guard only holds back.
 type Class = scaling.Class
 
@@ -84,6 +132,9 @@ type ConfigChange struct {
 	// Scopes Each scope once.
 	Scopes []ScopeChange `json:"scopes"`
 }
+
+// Contact Whether somebody that the service depends on answers.
+type Contact = contact.Status
 
 // Control What operators set at run time; null where nothing is.
 type Control struct {
@@ -97,8 +148,11 @@ type Control struct {
 	Paused    bool       `json:"paused"`
 	Reason    string     `json:"reason"`
 	ResumedAt *time.Time `json:"resumedAt"`
-	Until     *time.Time `json:"until"`
-	UpdatedAt *time.Time `json:"updatedAt"`
+
+	// TimedBounds Bounds that hold now and end by themselves; they go before `minWorkers` and `maxWorkers`.
+	TimedBounds []TimedBound `json:"timedBounds"`
+	Until       *time.Time   `json:"until"`
+	UpdatedAt   *time.Time   `json:"updatedAt"`
 }
 
 // ControlState defines model for ControlState.
@@ -127,6 +181,30 @@ type Deployment = scaling.Deployment
 
 // Direction Which of a signal's two conditions.
 type Direction = scaling.Direction
+
+// Drain The way of one worker out of a scope.
+type Drain = scaling.Drain
+
+// DrainJob One job that was on the worker.
+type DrainJob = scaling.DrainJob
+
+// DrainPlan What a drain would do if it began now.
+type DrainPlan = scaling.DrainPlan
+
+// DrainState Where a drain stands. PENDING waits and has done nothing; ACTIVE and
+// DECOMMISSIONED are over: the worker stays, or is gone.
+type DrainState = scaling.DrainState
+
+// DrainTransition One step of a drain.
+type DrainTransition = scaling.DrainTransition
+
+// DrainsPage Drains: those that are not over first, then the others, newest first.
+type DrainsPage struct {
+	Drains []Drain `json:"drains"`
+
+	// Unreadable How many could not be read and are left out.
+	Unreadable int `json:"unreadable"`
+}
 
 // EffectiveConfig defines model for EffectiveConfig.
 type EffectiveConfig struct {
@@ -190,13 +268,45 @@ type Explanation struct {
 	// Rows Every row in order; those after the one that matched were not tried.
 	Rows  []RowVerdict `json:"rows"`
 	Scope string       `json:"scope"`
+
+	// TimedBounds Those of the bounds that held until a time.
+	TimedBounds []TimedBound `json:"timedBounds"`
 }
 
 // Facts What held of the facts that the decision table asks about.
 type Facts = scaling.Facts
 
+// Failure The scope's latest action, if it has failed or its calls fail.
+type Failure struct {
+	ActionID string `json:"actionId"`
+	Actuator string `json:"actuator"`
+
+	// At When it came to that state.
+	At    time.Time `json:"at"`
+	Error string    `json:"error"`
+
+	// Next What to do, in words.
+	Next string `json:"next"`
+
+	// RetryAt When it is tried again; null if it is not, or at the next tick.
+	RetryAt *time.Time `json:"retryAt"`
+
+	// State Where an action stands.
+	State ActionState `json:"state"`
+
+	// Target The workers that it was to bring.
+	Target int `json:"target"`
+}
+
+// Forecast What will be decided if nothing but the time changes.
+type Forecast = scaling.Forecast
+
 // HistoryPage defines model for HistoryPage.
 type HistoryPage struct {
+	// Changes Pauses, their ends and changes of the configuration in the time of
+	// the page's entries, newest first: those of the scope, and those of the
+	// whole service. None with `action`.
+	Changes []Change       `json:"changes"`
 	Entries []HistoryEntry `json:"entries"`
 
 	// NextCursor Value of `cursor` for the next page; null when there is none. The
@@ -219,6 +329,17 @@ type InvalidParameter struct {
 	Parameter string `json:"parameter"`
 }
 
+// JobFormat How a config is written. Zeta 2.3.8 takes json alone.
+type JobFormat string
+
+// JobsPage The jobs whose configs are kept, newest first.
+type JobsPage struct {
+	Jobs []KeptJob `json:"jobs"`
+}
+
+// KeptJob A job whose config is kept.
+type KeptJob = jobs.Kept
+
 // Label One label of a scope.
 type Label = scaling.Label
 
@@ -234,6 +355,26 @@ type MetricsSnapshot struct {
 
 // Mode What a scope's recommendations may lead to.
 type Mode = scaling.Mode
+
+// Outlook What would be decided if something were not in the way.
+type Outlook = scaling.Outlook
+
+// Pause A pause that holds now, as the store has it.
+type Pause struct {
+	// By Who paused; empty where no credential was asked for.
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+
+	// Until When it ends by itself; null until somebody resumes.
+	Until *time.Time `json:"until"`
+
+	// Whole Whether it is that of the whole service.
+	Whole bool `json:"whole"`
+}
+
+// PlannedJob A job on a worker, and what would become of it.
+type PlannedJob = scaling.PlannedJob
 
 // Problem An error (RFC 9457).
 type Problem struct {
@@ -353,12 +494,27 @@ type ScopeStatus struct {
 	Action                   *scaling.Execution `json:"action"`
 	CooldownRemainingSeconds float64            `json:"cooldownRemainingSeconds"`
 
+	// Drain The drain that was not over at the tick, or was the last; null when there was none.
+	Drain *scaling.Drain `json:"drain"`
+
+	// Failure What has failed; null if nothing has, or nobody has tried for a day.
+	Failure *Failure `json:"failure"`
+
 	// Labels The labels that the key was made of, in order.
 	Labels []Label `json:"labels"`
 
 	// Mode What a scope's recommendations may lead to.
-	Mode   Mode `json:"mode"`
+	Mode Mode `json:"mode"`
+
+	// Next What the first tick will decide that decides otherwise, if nothing but the time changes: windows
+	// go on filling, rests end. Null if none does, or nobody can tell.
+	Next *scaling.Forecast `json:"next"`
+
+	// Paused Whether the scope is paused now.
 	Paused bool `json:"paused"`
+
+	// Pauses The pauses that hold it now, its own and that of the whole service.
+	Pauses []Pause `json:"pauses"`
 
 	// Provisional True while Prometheus gives no answer.
 	Provisional bool `json:"provisional"`
@@ -369,6 +525,12 @@ type ScopeStatus struct {
 	// Scope Key of the scope.
 	Scope   string   `json:"scope"`
 	Shadows []Shadow `json:"shadows"`
+
+	// TimedBounds Bounds that somebody has set until a time, and that hold now.
+	TimedBounds []TimedBound `json:"timedBounds"`
+
+	// Unpaused What the last tick would have decided without the pause; null for a scope that it did not find paused.
+	Unpaused *scaling.Outlook `json:"unpaused"`
 }
 
 // Setting One value of the static configuration.
@@ -414,11 +576,48 @@ type SourcedMode struct {
 
 // Status defines model for Status.
 type Status struct {
+	// Alertmanagers The Alertmanagers that are sent alerts.
+	Alertmanagers []Contact `json:"alertmanagers"`
+
+	// Clusters The Zeta clusters of the configuration: as this process collects them
+	// with `embedded`, else as `seatunnel_zeta_up` in Prometheus says.
+	Clusters []Contact `json:"clusters"`
+
 	// Leader Whether this replica is the one that decides.
-	Leader      bool          `json:"leader"`
-	MasterEpoch uint64        `json:"masterEpoch"`
-	Scopes      []ScopeStatus `json:"scopes"`
+	Leader bool `json:"leader"`
+
+	// LeaderName The process that leads, as its host and process id; only from a replica that does not, and knows of one.
+	LeaderName  string `json:"leaderName,omitempty"`
+	MasterEpoch uint64 `json:"masterEpoch"`
+
+	// NextTick When the next evaluation is due, the first one included; null where
+	// nothing is evaluated.
+	NextTick *time.Time    `json:"nextTick"`
+	Scopes   []ScopeStatus `json:"scopes"`
+
+	// Sources The addresses of Prometheus, or the embedded one.
+	Sources []Contact `json:"sources"`
+
+	// Store The state store; null in a process that has none of its own.
+	Store *contact.Status `json:"store"`
 }
+
+// SubmittedJob A job that Zeta has.
+type SubmittedJob struct {
+	// Again Whether an earlier request has started the job.
+	Again   bool   `json:"again"`
+	Cluster string `json:"cluster"`
+
+	// Id The job's id in Zeta, a number.
+	Id string `json:"id"`
+
+	// Kept Whether the config is kept, so that the job can be moved.
+	Kept bool   `json:"kept"`
+	Name string `json:"name"`
+}
+
+// TimedBound A bound that somebody has set until a time; what held before then holds again.
+type TimedBound = scaling.TimedBound
 
 // Transition One step of an action's life.
 type Transition = scaling.Transition
@@ -445,11 +644,27 @@ type GetPageParams struct {
 	// Action Lists only the scopes with this action.
 	Action Action `form:"action,omitempty" json:"action,omitempty"`
 
-	// Sort Order of the list; a leading `-` turns it round.
+	// Need Lists only the scopes that need a person for that: an action has
+	// failed, what is called for cannot happen by itself (`stuck`), nobody
+	// knows the number of workers, more are called for than there may be,
+	// somebody has paused it, or the metrics are not valid.
+	Need string `form:"need,omitempty" json:"need,omitempty"`
+
+	// Sort Order of the list; a leading `-` turns it round. `need` is who needs a
+	// person first.
 	Sort GetPageParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Page Which page of the list; one past the end is the last.
 	Page int `form:"page,omitempty" json:"page,omitempty"`
+
+	// At Shows the scope as it was decided at this past time, computed again; only with `scope`.
+	At time.Time `form:"at,omitempty" json:"at,omitempty"`
+
+	// Id Shows the scope as it was decided in this entry of the history; only with `scope`.
+	Id string `form:"id,omitempty" json:"id,omitempty"`
+
+	// Range The period that the plots of a scope show.
+	Range string `form:"range,omitempty" json:"range,omitempty"`
 
 	// Refresh Seconds until the page loads itself again; 0 is never.
 	Refresh *int `form:"refresh,omitempty" json:"refresh,omitempty"`
@@ -505,6 +720,17 @@ type GetDecisionTableParams struct {
 	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
 }
 
+// GetDrainsParams defines parameters for GetDrains.
+type GetDrainsParams struct {
+	// Scope Only this scope. The key is the values of the scope's labels, each
+	// percent-encoded, joined by `/`; `default` without labels. As part of a
+	// URL it has to be encoded once more.
+	Scope Scope `form:"scope,omitempty" json:"scope,omitempty"`
+
+	// Limit At most so many drains.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // GetEventsParams defines parameters for GetEvents.
 type GetEventsParams struct {
 	// Scope Only this scope. The key is the values of the scope's labels, each
@@ -521,7 +747,7 @@ type GetExplainParams struct {
 	// Id `id` of an entry of the history; not together with `at`.
 	Id string `form:"id,omitempty" json:"id,omitempty"`
 
-	// At Explains the recorded decision that held at this time.
+	// At Explains the decision at the newest tick that is not after this time.
 	At time.Time `form:"at,omitempty" json:"at,omitempty"`
 }
 
@@ -568,8 +794,23 @@ type GetStatusParams struct {
 // PostAlertmanagerJSONBody defines parameters for PostAlertmanager.
 type PostAlertmanagerJSONBody = map[string]interface{}
 
+// PostBacktestJSONRequestBody defines body for PostBacktest for application/json ContentType.
+type PostBacktestJSONRequestBody = BacktestRequest
+
 // PutConfigJSONRequestBody defines body for PutConfig for application/json ContentType.
 type PutConfigJSONRequestBody = ConfigChange
+
+// PostDrainJSONRequestBody defines body for PostDrain for application/json ContentType.
+type PostDrainJSONRequestBody = DrainRequest
+
+// PostDrainCancelJSONRequestBody defines body for PostDrainCancel for application/json ContentType.
+type PostDrainCancelJSONRequestBody = DrainCancelRequest
+
+// PostDrainPlanJSONRequestBody defines body for PostDrainPlan for application/json ContentType.
+type PostDrainPlanJSONRequestBody = DrainPlanRequest
+
+// PostJobsJSONRequestBody defines body for PostJobs for application/json ContentType.
+type PostJobsJSONRequestBody = JobRequest
 
 // PostPauseJSONRequestBody defines body for PostPause for application/json ContentType.
 type PostPauseJSONRequestBody = PauseRequest
@@ -597,6 +838,9 @@ type ServerInterface interface {
 	// GetActions Actions with their state transitions
 	// (GET /autoscaler/actions)
 	GetActions(ctx echo.Context, params GetActionsParams) error
+	// PostBacktest What rules would have decided over a past period
+	// (POST /autoscaler/backtest)
+	PostBacktest(ctx echo.Context) error
 	// GetConfig The effective configuration, and where each value comes from
 	// (GET /autoscaler/config)
 	GetConfig(ctx echo.Context, params GetConfigParams) error
@@ -606,6 +850,18 @@ type ServerInterface interface {
 	// GetDecisionTable The decision table, and which row matched for every scope
 	// (GET /autoscaler/decision-table)
 	GetDecisionTable(ctx echo.Context, params GetDecisionTableParams) error
+	// GetDrains Drains of workers
+	// (GET /autoscaler/drain)
+	GetDrains(ctx echo.Context, params GetDrainsParams) error
+	// PostDrain Drain a worker, and remove it
+	// (POST /autoscaler/drain)
+	PostDrain(ctx echo.Context) error
+	// PostDrainCancel Cancel a drain
+	// (POST /autoscaler/drain/cancel)
+	PostDrainCancel(ctx echo.Context) error
+	// PostDrainPlan Say what a drain would do
+	// (POST /autoscaler/drain/plan)
+	PostDrainPlan(ctx echo.Context) error
 	// GetEvents A stream that says when there is something new
 	// (GET /autoscaler/events)
 	GetEvents(ctx echo.Context, params GetEventsParams) error
@@ -615,6 +871,12 @@ type ServerInterface interface {
 	// GetHistory Recent recommendations, newest first
 	// (GET /autoscaler/history)
 	GetHistory(ctx echo.Context, params GetHistoryParams) error
+	// GetJobs Jobs that were submitted here
+	// (GET /autoscaler/jobs)
+	GetJobs(ctx echo.Context) error
+	// PostJobs Submit a job to Zeta
+	// (POST /autoscaler/jobs)
+	PostJobs(ctx echo.Context) error
 	// GetMetrics The current inputs of every scope
 	// (GET /autoscaler/metrics)
 	GetMetrics(ctx echo.Context, params GetMetricsParams) error
@@ -670,6 +932,13 @@ func (w *ServerInterfaceWrapper) GetPage(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter action: %s", err))
 	}
 
+	// ------------- Optional query parameter "need" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "need", ctx.QueryParams(), &params.Need, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter need: %s", err))
+	}
+
 	// ------------- Optional query parameter "sort" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", ctx.QueryParams(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -682,6 +951,27 @@ func (w *ServerInterfaceWrapper) GetPage(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "page", ctx.QueryParams(), &params.Page, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter page: %s", err))
+	}
+
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", ctx.QueryParams(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter at: %s", err))
+	}
+
+	// ------------- Optional query parameter "id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "id", ctx.QueryParams(), &params.Id, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// ------------- Optional query parameter "range" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "range", ctx.QueryParams(), &params.Range, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter range: %s", err))
 	}
 
 	// ------------- Optional query parameter "refresh" -------------
@@ -776,6 +1066,15 @@ func (w *ServerInterfaceWrapper) GetActions(ctx echo.Context) error {
 	return err
 }
 
+// PostBacktest converts echo context to params.
+func (w *ServerInterfaceWrapper) PostBacktest(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostBacktest(ctx)
+	return err
+}
+
 // GetConfig converts echo context to params.
 func (w *ServerInterfaceWrapper) GetConfig(ctx echo.Context) error {
 	var err error
@@ -838,6 +1137,58 @@ func (w *ServerInterfaceWrapper) GetDecisionTable(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetDecisionTable(ctx, params)
+	return err
+}
+
+// GetDrains converts echo context to params.
+func (w *ServerInterfaceWrapper) GetDrains(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDrainsParams
+	// ------------- Optional query parameter "scope" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scope", ctx.QueryParams(), &params.Scope, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter scope: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetDrains(ctx, params)
+	return err
+}
+
+// PostDrain converts echo context to params.
+func (w *ServerInterfaceWrapper) PostDrain(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostDrain(ctx)
+	return err
+}
+
+// PostDrainCancel converts echo context to params.
+func (w *ServerInterfaceWrapper) PostDrainCancel(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostDrainCancel(ctx)
+	return err
+}
+
+// PostDrainPlan converts echo context to params.
+func (w *ServerInterfaceWrapper) PostDrainPlan(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostDrainPlan(ctx)
 	return err
 }
 
@@ -941,6 +1292,24 @@ func (w *ServerInterfaceWrapper) GetHistory(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetHistory(ctx, params)
+	return err
+}
+
+// GetJobs converts echo context to params.
+func (w *ServerInterfaceWrapper) GetJobs(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetJobs(ctx)
+	return err
+}
+
+// PostJobs converts echo context to params.
+func (w *ServerInterfaceWrapper) PostJobs(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PostJobs(ctx)
 	return err
 }
 
@@ -1087,7 +1456,14 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.PUT(options.BaseURL+"/autoscaler/config", wrapper.PutConfig, options.OperationMiddlewares["putConfig"]...)
 	router.POST(options.BaseURL+"/autoscaler/pause", wrapper.PostPause, options.OperationMiddlewares["postPause"]...)
 	router.POST(options.BaseURL+"/autoscaler/resume", wrapper.PostResume, options.OperationMiddlewares["postResume"]...)
+	router.GET(options.BaseURL+"/autoscaler/drain", wrapper.GetDrains, options.OperationMiddlewares["getDrains"]...)
+	router.POST(options.BaseURL+"/autoscaler/drain", wrapper.PostDrain, options.OperationMiddlewares["postDrain"]...)
+	router.POST(options.BaseURL+"/autoscaler/drain/plan", wrapper.PostDrainPlan, options.OperationMiddlewares["postDrainPlan"]...)
+	router.POST(options.BaseURL+"/autoscaler/drain/cancel", wrapper.PostDrainCancel, options.OperationMiddlewares["postDrainCancel"]...)
+	router.GET(options.BaseURL+"/autoscaler/jobs", wrapper.GetJobs, options.OperationMiddlewares["getJobs"]...)
+	router.POST(options.BaseURL+"/autoscaler/jobs", wrapper.PostJobs, options.OperationMiddlewares["postJobs"]...)
 	router.GET(options.BaseURL+"/autoscaler/explain", wrapper.GetExplain, options.OperationMiddlewares["getExplain"]...)
+	router.POST(options.BaseURL+"/autoscaler/backtest", wrapper.PostBacktest, options.OperationMiddlewares["postBacktest"]...)
 	router.GET(options.BaseURL+"/autoscaler/events", wrapper.GetEvents, options.OperationMiddlewares["getEvents"]...)
 	router.POST(options.BaseURL+"/webhook/alertmanager", wrapper.PostAlertmanager, options.OperationMiddlewares["postAlertmanager"]...)
 

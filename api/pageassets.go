@@ -10,6 +10,8 @@ import (
 	"path"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/zeta-scaler/zeta-scaler/chart"
 )
 
 //go:embed static
@@ -50,10 +52,15 @@ func readAssets(files fs.FS) (map[string]asset, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a file of the page: %w", err)
 		}
-		sum := sha256.Sum256(body)
-		out[e.Name()] = asset{body: body, digest: hex.EncodeToString(sum[:8]), mediaType: mediaType}
+		out[e.Name()] = newAsset(body, mediaType)
 	}
+	out["charts.css"] = newAsset([]byte(chart.Stylesheet), mediaTypes[".css"])
 	return out, nil
+}
+
+func newAsset(body []byte, mediaType string) asset {
+	sum := sha256.Sum256(body)
+	return asset{body: body, digest: hex.EncodeToString(sum[:8]), mediaType: mediaType}
 }
 
 // link is the address of a file as the page writes it, relative, so that the

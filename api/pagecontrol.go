@@ -43,16 +43,17 @@ func (s *server) controlView(ctx context.Context, now time.Time, keys ...string)
 		return v
 	}
 	for _, key := range keys {
-		r, _, err := state.Load[state.ControlRecord](ctx, s.Store, state.Control, key)
+		row, err := s.controls.Get(ctx, key)
 		if err != nil {
 			s.Logger.Error("reading pauses for the page failed", "scope", key, "err", err)
 			v.Problem = unreadable
 			continue
 		}
+		r := row.Value
 		if !r.PausedAt(now) {
 			continue
 		}
-		p := pauseView{Whole: key == state.GlobalKey, By: r.By, Reason: r.Reason, Since: instant(r.UpdatedAt)}
+		p := pauseView{Whole: key == state.GlobalKey, By: r.Pauser(), Reason: r.Reason, Since: instant(r.Since())}
 		if !r.PausedUntil.IsZero() {
 			p.Until, p.Left = instant(r.PausedUntil), span(r.PausedUntil.Sub(now).Seconds())
 		}

@@ -22,7 +22,7 @@ func pauses(t *testing.T, records map[string]state.ControlRecord) state.Store {
 	for key, r := range records {
 		put, err := state.NewPut(state.Control, key, 0, r)
 		require.NoError(t, err)
-		_, err = store.Apply(context.Background(), state.Batch{Puts: []state.Put{put}})
+		_, err = store.Apply(context.Background(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 		require.NoError(t, err)
 	}
 	return store
@@ -38,13 +38,16 @@ func TestPageShowsPauses(t *testing.T) {
 	words := mainOf(t, o, "/?scope=prod")
 	require.Contains(t, words, "paused This scope since 2026-03-14T09:26:30Z , until 2026-03-14T09:27:42Z (1m left): "+hostile)
 	require.Contains(t, words, "paused The whole service since 2026-03-14T09:26:30Z by ann, until resumed: all hands")
-	require.Contains(t, words, "It counts from the next tick on.")
+	require.Contains(t, words, "Paused: that counts from the next tick on.")
 	words = mainOf(t, o, "/?scope=empty")
 	require.NotContains(t, words, "long ago", "that pause is over")
-	require.Contains(t, words, "This scope is paused: nothing acts", "the tick knew of it")
+	require.Contains(t, words, "paused The whole service since")
 	words = mainOf(t, o, "/")
 	require.Contains(t, words, "paused The whole service since 2026-03-14T09:26:30Z by ann: all hands")
 	require.NotContains(t, words, "This scope since")
+	words = mainOf(t, o, "/config")
+	require.Contains(t, words, "prod paused until 2026-03-14T09:27:42Z")
+	require.Equal(t, 1, strings.Count(words, "paused until"), "the other pause is over")
 }
 
 func TestPageOffersPausesWhereTheyArePossible(t *testing.T) {
@@ -95,6 +98,6 @@ func TestPageShowsWhatWasAsked(t *testing.T) {
 	}
 	o.PrometheusURL = func() string { return "http://prometheus:9090" }
 	words = mainOf(t, o, "/?scope=prod")
-	require.Contains(t, words, `avg_cpu avg(cpu{a="<b>"}) curl -sG 'http://prometheus:9090/api/v1/query'`)
+	require.Contains(t, words, `avg_cpu avg(cpu{a="<b>"}) ask it curl -sG 'http://prometheus:9090/api/v1/query'`)
 	require.Equal(t, 1, strings.Count(words, "curl -sG"), "only what is known is listed")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,9 +14,9 @@ import (
 )
 
 const (
-	// plotted is how many recorded decisions the plot reaches back, listed how
-	// many of them the table shows, and actionsShown how many actions are listed.
-	plotted, tabled, actionsShown = 200, 20, 10
+	// tabled is how many recorded decisions the table shows, actionsShown how many
+	// actions are listed.
+	tabled, actionsShown = 20, 10
 	// unreadable is all that the page says when the store fails.
 	unreadable = "The state store gave no answer; the log of the service says why."
 )
@@ -24,87 +25,82 @@ const (
 type historyView struct {
 	Problem string
 	Entries []decisionView
-	// More is how many decisions the plot has that the table does not show.
-	More int
-	// Points is the plot: [seconds, current, recommended] from old to new, null
-	// for an unknown count.
-	Points string
-	// Summary says in words what the plot shows.
-	Summary string
 }
 
 type decisionView struct {
-	At                   string
+	At string
+	// URL leads to what was decided from what; ScopeURL to the scope as it is now.
+	URL                  string
+	Scope, ScopeURL      string
 	Action               scaling.Action
 	Current, Recommended string
 	Row, Reason          string
+	// Change is what somebody did, of a line that is no decision.
+	Change string
 }
 
-// point is one place of the plot: Unix seconds, current and recommended.
-type point [3]*int64
-
 func (s *server) historyView(ctx context.Context, ev *scaling.Evaluation) historyView {
-	entries, err := s.History.History(ctx, state.Filter{Scope: ev.Scope.Key, Kind: state.DecisionEntry, Limit: plotted})
+	entries, err := s.History.History(ctx, state.Filter{Scope: ev.Scope.Key, Kind: state.DecisionEntry, Limit: tabled})
 	if err != nil {
 		s.Logger.Error("reading history for the page failed", "scope", ev.Scope.Key, "err", err)
 		return historyView{Problem: unreadable}
 	}
 	var v historyView
-	points := []point{pointOf(&ev.Recommendation, ev.Recommendation.ObservedAt)}
-	for _, e := range s.historyPage(entries, plotted).Entries {
-		r := &e.Recommendation
-		points = append(points, pointOf(r, e.At))
-		if len(v.Entries) == tabled {
-			v.More++
-			continue
-		}
-		v.Entries = append(v.Entries, decisionView{
-			At: instant(e.At), Action: r.Action, Current: count(r.CurrentWorkers),
-			Recommended: count(r.RecommendedWorkers), Row: string(r.Row), Reason: r.Reason,
-		})
+	page := s.historyPage(entries, tabled)
+	for i := range page.Entries {
+		v.Entries = append(v.Entries, decisionViewOf(&page.Entries[i]))
 	}
-	slices.Reverse(points)
-	v.Points, v.Summary = encodePoints(points), summary(points)
+	v.Entries = s.withChanges(ctx, ev.Scope.Key, v.Entries)
 	return v
 }
 
-func pointOf(r *scaling.Recommendation, at time.Time) point {
-	wide := func(n *int) *int64 {
-		if n == nil {
-			return nil
-		}
-		return new(int64(*n))
+func decisionViewOf(e *HistoryEntry) decisionView {
+	r := &e.Recommendation
+	return decisionView{
+		At: instant(e.At), URL: linkTo("./", "scope", e.Scope, "id", strconv.FormatInt(e.ID, 10)),
+		Scope: shownKey(e.Scope), ScopeURL: scopeURL(e.Scope),
+		Action: r.Action, Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers), Row: string(r.Row), Reason: r.Reason,
 	}
-	return point{new(at.Unix()), wide(r.CurrentWorkers), wide(r.RecommendedWorkers)}
 }
 
-// encodePoints cannot fail: points are numbers and nothing else.
-func encodePoints(points []point) string {
-	b, err := json.Marshal(points)
+// withChanges puts what people have set between the decisions of a scope, as far
+// back as those go, newest first. Where it cannot be read it is left out.
+func (s *server) withChanges(ctx context.Context, scope string, decisions []decisionView) []decisionView {
+	f := state.Filter{Scope: scope}
+	changes, err := s.changes(ctx, f, 0)
 	if err != nil {
-		return "[]"
+		s.Logger.Error("reading what was set at run time for the page failed", "scope", scope, "err", err)
+		return decisions
 	}
-	return string(b)
+	out := decisions
+	for _, c := range changes[:min(len(changes), tabled)] {
+		v := changeView(&c)
+		if len(decisions) < tabled || v.At >= decisions[tabled-1].At {
+			out = append(out, v)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b decisionView) int { return strings.Compare(b.At, a.At) })
+	return out
 }
 
-// summary is the plot in words: its period, and least and most of each line.
-func summary(points []point) string {
-	at := func(p point) string { return instant(time.Unix(*p[0], 0)) }
-	parts := []string{fmt.Sprintf("Workers from %s to %s.", at(points[0]), at(points[len(points)-1]))}
-	for i, name := range []string{"Current", "Recommended"} {
-		var known []int64
-		for _, p := range points {
-			if n := p[i+1]; n != nil {
-				known = append(known, *n)
-			}
-		}
-		if len(known) == 0 {
-			parts = append(parts, name+": unknown.")
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%s: %d to %d.", name, slices.Min(known), slices.Max(known)))
+// changeView is a line about what somebody has set.
+func changeView(c *Change) decisionView {
+	v := decisionView{At: instant(c.At), Change: c.What, Scope: shownKey(c.Scope), ScopeURL: scopeURL(c.Scope)}
+	if c.Scope == state.GlobalKey {
+		v.Change += " of the service"
 	}
-	return strings.Join(parts, " ")
+	var why []string
+	if c.Who != "" {
+		why = append(why, "by "+c.Who)
+	}
+	if c.Until != nil {
+		why = append(why, "until "+instant(*c.Until))
+	}
+	if c.Reason != "" {
+		why = append(why, c.Reason)
+	}
+	v.Reason = strings.Join(why, ": ")
+	return v
 }
 
 // actionsView are a scope's actions, newest first.
@@ -114,25 +110,36 @@ type actionsView struct {
 }
 
 type actionView struct {
+	// Scope and ScopeURL are only filled in where actions of all scopes stand.
+	Scope, ScopeURL string
+
 	ID, Actuator string
 	From, Target string
 	State        scaling.ActionState
 	Open         bool
 	Row          string
 	Note, Error  string
-	Rounds       int
-	Transitions  []transitionView
+	// Rounds is how often it was raised, in words; empty for never.
+	Rounds      string
+	Transitions []transitionView
 }
 
 type transitionView struct {
-	State  scaling.ActionState
+	State  string
 	At     string
 	Reason string
+	// Took is how long the state lasted, empty for the last one.
+	Took string
 }
 
-// actionsView shows the latest action of the evaluation before those that the
-// history has as over.
-func (s *server) actionsView(ctx context.Context, ev *scaling.Evaluation) actionsView {
+// Latest is the action that people want to see first, nothing if there was none.
+func (v *actionsView) Latest() []actionView { return v.Actions[:min(1, len(v.Actions))] }
+
+// Earlier are the actions before that.
+func (v *actionsView) Earlier() []actionView { return v.Actions[min(1, len(v.Actions)):] }
+
+// actionsView shows the latest action before those that the history has as over.
+func (s *server) actionsView(ctx context.Context, ev *scaling.Evaluation, latest *scaling.Execution) actionsView {
 	var v actionsView
 	seen := map[string]bool{}
 	add := func(x *scaling.Execution) {
@@ -146,7 +153,6 @@ func (s *server) actionsView(ctx context.Context, ev *scaling.Evaluation) action
 		s.Logger.Error("reading actions for the page failed", "scope", ev.Scope.Key, "err", err)
 		v.Problem = unreadable
 	}
-	latest := ev.Execution
 	var over []*scaling.Execution
 	for _, e := range entries {
 		var x scaling.Execution
@@ -169,16 +175,32 @@ func (s *server) actionsView(ctx context.Context, ev *scaling.Evaluation) action
 	return v
 }
 
+// times is a count of times, empty for none.
+func times(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "once"
+	default:
+		return fmt.Sprintf("%d times", n)
+	}
+}
+
 func actionViewOf(x *scaling.Execution) actionView {
 	v := actionView{
 		ID: x.ID, Actuator: x.Actuator, From: count(x.From), Target: count(&x.Target), State: x.State,
-		Open: !x.State.Final(), Row: string(x.Row), Error: x.Error, Rounds: len(x.Rounds),
+		Open: !x.State.Final(), Row: string(x.Row), Error: x.Error, Rounds: times(len(x.Rounds)),
 	}
 	if x.Condition == scaling.ConditionPlatformAhead {
 		v.Note = "There was nothing to do: the platform already has at least the target."
 	}
-	for _, t := range x.Transitions {
-		v.Transitions = append(v.Transitions, transitionView{State: t.State, At: instant(t.At), Reason: t.Reason})
+	for i, t := range x.Transitions {
+		step := transitionView{State: string(t.State), At: instant(t.At), Reason: t.Reason}
+		if i+1 < len(x.Transitions) {
+			step.Took = span(max(0, x.Transitions[i+1].At.Sub(t.At).Round(time.Second).Seconds()))
+		}
+		v.Transitions = append(v.Transitions, step)
 	}
 	return v
 }

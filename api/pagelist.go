@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
+
+// needFirst is the sort order by which the scopes come first that need a person.
+const needFirst = "need"
 
 // perPage is how many scopes the list shows at once.
 const perPage = 100
@@ -20,6 +24,8 @@ const perPage = 100
 type listQuery struct {
 	Search string
 	Action scaling.Action
+	// Need lists only the scopes that have it.
+	Need Need
 	// Sort is one of the sort orders, without "-".
 	Sort       string
 	Descending bool
@@ -37,6 +43,7 @@ type listView struct {
 	First, Last    int
 	Pages          int
 	Counts         []countView
+	Needs          []needView
 	Columns        []columnView
 	Scopes         []entryView
 	Previous, Next string
@@ -44,11 +51,28 @@ type listView struct {
 	Stale int
 	// Control is that of the whole service.
 	Control controlView
+	// Contacts are those that the service depends on; Down says that one of them
+	// gives no answer.
+	Contacts []contactView
+	Down     bool
+	// NextTick is when the next evaluation is due, empty for never.
+	NextTick string
+	// Configured is how many clusters the configuration names.
+	Configured int
 }
 
 // countView says how many scopes have an action; URL lists only those.
 type countView struct {
 	Action   scaling.Action
+	Scopes   int
+	URL      string
+	Selected bool
+}
+
+// needView says how many scopes need a person for that.
+type needView struct {
+	Need     Need
+	Words    string
 	Scopes   int
 	URL      string
 	Selected bool
@@ -63,13 +87,18 @@ type columnView struct {
 
 // entryView is one scope in the list.
 type entryView struct {
-	Key, URL             string
+	// Name is the key as people read it.
+	Name, Key, URL       string
 	Current, Recommended string
 	Change               string
 	Action               scaling.Action
 	Row, Reason          string
 	Badges               []badge
 	ObservedAt, Age      string
+	// Needs are true for a scope that needs a person.
+	Needs bool
+	// Failure is what has failed, empty if nothing has.
+	Failure string
 }
 
 // sortOrders compare two evaluations; equal ones stay in the order of keys.
@@ -90,10 +119,18 @@ var sortOrders = map[string]func(a, b *scaling.Evaluation) int{
 
 // checkSort accepts the sort orders of the document.
 func checkSort(v string) error {
-	if _, ok := sortOrders[strings.TrimPrefix(v, "-")]; ok {
+	if _, ok := sortOrders[strings.TrimPrefix(v, "-")]; ok || strings.TrimPrefix(v, "-") == needFirst {
 		return nil
 	}
-	return fmt.Errorf(`%q is not a sort order, expected scope, workers, change, action or evaluated, with "-" before it to turn it round`, shown(v))
+	return fmt.Errorf(`%q is not a sort order, expected need, scope, workers, change, action or evaluated, with "-" before it to turn it round`, handler.Shown(v))
+}
+
+// checkNeed accepts the needs of the document.
+func checkNeed(v string) error {
+	if slices.Contains(needsInOrder(), Need(v)) {
+		return nil
+	}
+	return fmt.Errorf("%q is not a need, expected failed, stuck, unknown, at_max, paused or invalid", handler.Shown(v))
 }
 
 func checkSearch(v string) error {
@@ -105,12 +142,16 @@ func checkSearch(v string) error {
 
 // filledFields drops the empty search fields, which a browser sends along. What
 // cannot be read is left for validate to refuse.
-func filledFields(raw string) string {
+func filledFields(path, raw string) string {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
 		return raw
 	}
-	for _, name := range []string{"q", "action"} {
+	names := []string{"q", "action", "need"}
+	if path != "/" {
+		names = []string{"scope", "action", "state", "until"}
+	}
+	for _, name := range names {
 		if v := query[name]; len(v) == 1 && v[0] == "" {
 			query.Del(name)
 		}
@@ -121,8 +162,8 @@ func filledFields(raw string) string {
 func listQueryOf(params GetPageParams) listQuery {
 	order := string(params.Sort)
 	return listQuery{
-		Search: strings.TrimSpace(params.Q), Action: params.Action,
-		Sort: cmp.Or(strings.TrimPrefix(order, "-"), "scope"), Descending: strings.HasPrefix(order, "-"),
+		Search: strings.TrimSpace(params.Q), Action: params.Action, Need: Need(params.Need),
+		Sort: cmp.Or(strings.TrimPrefix(order, "-"), needFirst), Descending: strings.HasPrefix(order, "-"),
 		Page: max(1, params.Page), Refresh: params.Refresh,
 	}
 }
@@ -137,7 +178,8 @@ func (q listQuery) url() string {
 	}
 	add("q", q.Search, q.Search != "")
 	add("action", string(q.Action), q.Action != "")
-	add("sort", q.order(), q.order() != "scope")
+	add("need", string(q.Need), q.Need != "")
+	add("sort", q.order(), q.order() != needFirst)
 	add("page", strconv.Itoa(q.Page), q.Page > 1)
 	if q.Refresh != nil {
 		v.Set("refresh", strconv.Itoa(*q.Refresh))
@@ -166,6 +208,8 @@ type orderView struct {
 // there are no column heads to click.
 func (q listQuery) Orders() []orderView {
 	out := []orderView{
+		{Value: needFirst, Words: "who needs a person first"},
+		{Value: "-" + needFirst, Words: "who needs a person last"},
 		{Value: "scope", Words: "scope, from A"},
 		{Value: "-scope", Words: "scope, from Z"},
 		{Value: "-workers", Words: "workers, most first"},
@@ -183,39 +227,42 @@ func (q listQuery) Orders() []orderView {
 	return out
 }
 
+// listed evaluations carry what sorting and filtering ask for again and again.
+type listedScope struct {
+	*scaling.Evaluation
+	needs []Need
+}
+
 // listViewOf selects, sorts and cuts. The evaluations are in the order of their
 // keys and are not changed.
-func listViewOf(evaluations []scaling.Evaluation, q listQuery, now time.Time) listView {
+func listViewOf(evaluations []scaling.Evaluation, q listQuery, st *standing, now time.Time) listView {
 	view := listView{Total: len(evaluations)}
-	n := map[scaling.Action]int{}
-	var found []*scaling.Evaluation
+	n, needs := map[scaling.Action]int{}, map[Need]int{}
+	var found []listedScope
 	for i := range evaluations {
-		ev := &evaluations[i]
+		ev := listedScope{&evaluations[i], needsOf(&evaluations[i], st, now)}
 		n[ev.Recommendation.Action]++
-		if !fresh(ev, now) {
+		for _, need := range ev.needs {
+			needs[need]++
+		}
+		if !fresh(ev.Evaluation, now) {
 			view.Stale++
 		}
-		if matches(ev, q) {
+		if (q.Need == "" || slices.Contains(ev.needs, q.Need)) && matches(ev.Evaluation, q, st.paused(ev.Evaluation, now)) {
 			found = append(found, ev)
 		}
 	}
-	compare := sortOrders[q.Sort]
-	slices.SortStableFunc(found, func(a, b *scaling.Evaluation) int {
-		if q.Descending {
-			return compare(b, a)
-		}
-		return compare(a, b)
-	})
+	sortScopes(found, q)
 	view.Found, view.Pages = len(found), max(1, (len(found)+perPage-1)/perPage)
 	q.Page = min(q.Page, view.Pages)
 	view.listQuery = q
 	from := (q.Page - 1) * perPage
 	found = found[from:min(from+perPage, len(found))]
 	for _, ev := range found {
-		view.Scopes = append(view.Scopes, entryViewOf(ev, q.Refresh, now))
+		view.Scopes = append(view.Scopes, entryViewOf(ev, st, q.Refresh, now))
 	}
 	view.First, view.Last = from+1, from+len(found)
-	view.Counts, view.Columns = q.counts(n), q.columns()
+	view.Counts, view.Needs, view.Columns = q.counts(n), q.needs(needs), q.columns()
 	if q.Page > 1 {
 		view.Previous = q.at(q.Page - 1)
 	}
@@ -223,6 +270,48 @@ func listViewOf(evaluations []scaling.Evaluation, q listQuery, now time.Time) li
 		view.Next = q.at(q.Page + 1)
 	}
 	return view
+}
+
+// sortScopes sorts by the query; equal ones stay in the order of their keys.
+func sortScopes(found []listedScope, q listQuery) {
+	compare := func(a, b listedScope) int { return cmp.Compare(rank(a.needs), rank(b.needs)) }
+	if order, ok := sortOrders[q.Sort]; ok {
+		compare = func(a, b listedScope) int { return order(a.Evaluation, b.Evaluation) }
+	}
+	slices.SortStableFunc(found, func(a, b listedScope) int {
+		if q.Descending {
+			return compare(b, a)
+		}
+		return compare(a, b)
+	})
+}
+
+// needs links each need that some scope has to the list of those, and the one
+// that is selected back to all.
+func (q listQuery) needs(n map[Need]int) []needView {
+	var out []needView
+	for _, need := range needsInOrder() {
+		if n[need] == 0 && q.Need != need {
+			continue
+		}
+		to := q
+		to.Page, to.Need = 1, need
+		if q.Need == need {
+			to.Need = ""
+		}
+		out = append(out, needView{Need: need, Words: need.words(), Scopes: n[need], URL: to.url(), Selected: q.Need == need})
+	}
+	return out
+}
+
+// health adds those that the service depends on.
+func (v *listView) health(h *Health) {
+	v.Contacts = h.contactViews()
+	v.Down = anyDown(v.Contacts)
+	v.Configured = len(h.Clusters)
+	if !h.NextTick.IsZero() {
+		v.NextTick = instant(h.NextTick)
+	}
 }
 
 func (q listQuery) at(page int) string {
@@ -269,7 +358,7 @@ func (q listQuery) columns() []columnView {
 
 // matches reports whether a scope has every word that is searched for, in any
 // case, and the action.
-func matches(ev *scaling.Evaluation, q listQuery) bool {
+func matches(ev *scaling.Evaluation, q listQuery, paused bool) bool {
 	r := &ev.Recommendation
 	if q.Action != "" && r.Action != q.Action {
 		return false
@@ -281,7 +370,7 @@ func matches(ev *scaling.Evaluation, q listQuery) bool {
 	for _, l := range ev.Scope.Labels {
 		text = append(text, l.Name+"="+l.Value)
 	}
-	if ev.Paused {
+	if paused {
 		text = append(text, "paused")
 	}
 	haystack := strings.ToLower(strings.Join(text, "\n"))
@@ -293,18 +382,23 @@ func matches(ev *scaling.Evaluation, q listQuery) bool {
 	return true
 }
 
-func entryViewOf(ev *scaling.Evaluation, refresh *int, now time.Time) entryView {
+func entryViewOf(ev listedScope, st *standing, refresh *int, now time.Time) entryView {
 	r := &ev.Recommendation
 	to := url.Values{"scope": {ev.Scope.Key}}
 	if refresh != nil {
 		to.Set("refresh", strconv.Itoa(*refresh))
 	}
-	return entryView{
-		Key: ev.Scope.Key, URL: "?" + to.Encode(),
-		Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers), Change: changeWords(ev),
+	view := entryView{
+		Name: ev.Scope.Shown(), Key: ev.Scope.Key, URL: "?" + to.Encode(),
+		Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers), Change: changeWords(ev.Evaluation),
 		Action: r.Action, Row: string(r.Row), Reason: r.Reason,
-		Badges: badges(ev, now), ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
+		Badges: badges(ev.Evaluation, st, now), ObservedAt: instant(r.ObservedAt), Age: span(age(ev.Evaluation, now)),
+		Needs: len(ev.needs) > 0,
 	}
+	if f := st.failure(ev.Evaluation, now); f != nil {
+		view.Failure = f.Error
+	}
+	return view
 }
 
 // workers is -1 when unknown, so that such scopes come first.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
@@ -117,7 +118,7 @@ func TestPageFiltersAndSorts(t *testing.T) {
 			require.Equal(t, "?sort=workers", attribute(named(descendants(n), "a")[0], "href"))
 		case n.Data == "th" && text(n) == "Scope":
 			require.Equal(t, "none", attribute(n, "aria-sort"))
-			require.Equal(t, "./", attribute(named(descendants(n), "a")[0], "href"))
+			require.Equal(t, "?sort=scope", attribute(named(descendants(n), "a")[0], "href"))
 		}
 	}
 }
@@ -153,7 +154,7 @@ func TestPageShowsActions(t *testing.T) {
 	o.History, o.Board = store, &fakeBoard{evaluations: []scaling.Evaluation{ev}}
 	words := mainOf(t, o, "/?scope=prod")
 	for _, want := range []string{
-		"action converging: 4 workers", "CONVERGING 2 → 4 workers By " + hostile + " , action 7-3-prod , raised 1 times.",
+		"action converging: 4 workers", "CONVERGING 2 → 4 workers By " + hostile + " , action 7-3-prod , raised once.",
 		"CONVERGING 2026-03-14T09:26:30Z " + hostile,
 		"SUCCEEDED 1 → 2 workers By kubernetes because of row shortage , action 7-1-prod .",
 		"There was nothing to do", "SUCCEEDED 2026-03-14T09:27:30Z 2 of 2 workers",
@@ -183,9 +184,9 @@ func TestPageOutlivesTheStore(t *testing.T) {
 	o.History = failingHistory{errors.New("disk on fire")}
 	words := mainOf(t, o, "/?scope=prod")
 	require.Contains(t, words, "SCALE_OUT 2 → 3 workers")
-	require.Equal(t, 2, strings.Count(words, unreadable))
+	require.Equal(t, 4, strings.Count(words, unreadable))
 	require.NotContains(t, words, "disk on fire")
-	require.Equal(t, 2, strings.Count(log.String(), "disk on fire"))
+	require.Equal(t, 4, strings.Count(log.String(), "disk on fire"))
 }
 
 func TestPlotPointsAreNumbersOnly(t *testing.T) {
@@ -206,7 +207,7 @@ func TestPlotPointsAreNumbersOnly(t *testing.T) {
 }
 
 func TestStaticFilesAreKeptByContent(t *testing.T) {
-	h := handler(t, options(t))
+	h := newHandler(t, options(t))
 	links := 0
 	for _, n := range elements(t, call(h, http.MethodGet, "/?scope=prod").Body.String()) {
 		link := attribute(n, "src") + attribute(n, "href")
@@ -225,7 +226,7 @@ func TestStaticFilesAreKeptByContent(t *testing.T) {
 		req.Header.Set("If-None-Match", "W/"+rec.Header().Get("ETag"))
 		require.Equal(t, http.StatusNotModified, serve(h, req).Code)
 	}
-	require.Equal(t, 7, links, "icon, two stylesheets, four scripts")
+	require.Equal(t, 8, links, "icon, three stylesheets, four scripts")
 	for _, path := range []string{"/static/", "/static/uplot.LICENSE", "/static/none.js", "/static/..%2fapi.go", "/static/page.css/x"} {
 		require.Equal(t, http.StatusNotFound, call(h, http.MethodGet, path).Code, path)
 	}
@@ -248,7 +249,7 @@ func TestPageWeighsLittle(t *testing.T) {
 		b.evaluations = append(b.evaluations, scaleOut(fmt.Sprintf("scope-%04d", i)))
 	}
 	o.Board = b
-	h := handler(t, o)
+	h := newHandler(t, o)
 	for _, target := range []string{"/", "/?scope=scope-0000"} {
 		body := call(h, http.MethodGet, target).Body.Bytes()
 		sum := packed(t, body)
@@ -283,4 +284,21 @@ func TestScriptsStaySmall(t *testing.T) {
 			require.NotContains(t, string(b), bad, name)
 		}
 	}
+}
+
+func TestPausedScopesAreFound(t *testing.T) {
+	ev := scaling.Evaluation{Scope: scaling.Scope{Key: "prod"}}
+	require.False(t, matches(&ev, listQuery{Search: "PAUSED prod"}, false))
+	require.True(t, matches(&ev, listQuery{Search: "PAUSED prod"}, true))
+}
+
+func TestNotesOfAScope(t *testing.T) {
+	stale := 2
+	ev := scaling.Evaluation{Booting: 3}
+	ev.Recommendation.StaleWorkerCount = &stale
+	words := fmt.Sprint(notes(&ev, &standing{}, time.Now()))
+	require.Contains(t, words, "Workers without a young sample: 2.")
+	require.Contains(t, words, "have not registered: 3.")
+	stale = 0
+	require.NotContains(t, fmt.Sprint(notes(&ev, &standing{}, time.Now())), "young sample")
 }

@@ -13,7 +13,9 @@ import (
 
 // scopeView is one scope with everything about it.
 type scopeView struct {
-	Key                  string
+	Key string
+	// Shown is the key as people read it.
+	Shown                string
 	Labels               []scaling.Label
 	Current, Recommended string
 	Action               scaling.Action
@@ -23,25 +25,49 @@ type scopeView struct {
 	Deployment           scaling.Deployment
 	Bounds, Cooldown     string
 	RuleSet              scaling.RuleSetRef
-	ID                   string
-	Since                string
-	Blockers             string
-	ObservedAt, Age      string
-	Paused               bool
-	Badges               []badge
+	// Digest is the beginning of the rule set's, Origin where it was read from.
+	Digest, Origin string
+	ID             string
+	Since          string
+	// Blockers hold the recommendation back, each with its end.
+	Blockers []blockerView
+	Failure  *failureView
+	// Unpaused is there for a scope that the last tick found paused.
+	Unpaused *outlookView
+	// Next is what will be recommended if nothing but the time changes.
+	Next            *forecastView
+	ObservedAt, Age string
+	Paused          bool
+	Badges          []badge
 	// Notes are what makes this decision unlike an ordinary one.
-	Notes   []badge
-	Signals []signalView
-	Shadows []shadowView
-	// Tried are the rows down to the one that matched, Below those after it.
-	Tried, Below []rowView
+	Notes []badge
+	// Signals say something now: a condition of theirs holds, or they are unknown.
+	// Quiet are the others.
+	Signals, Quiet []signalView
+	Shadows        []shadowView
+	// Decided is the row that matched, with the conditions that triggered it;
+	// Nearly are those above it that lacked one condition, Tried the others
+	// above, Below those after it.
+	Decided              *rowView
+	Nearly, Tried, Below []rowView
 	// Queries are those of the inputs whose rule set is loaded, Remarks what
 	// there is to say about the explanation.
-	Queries []ExplainedQuery
+	Queries []queryView
 	Remarks []string
-	Control controlView
-	History historyView
-	Actions actionsView
+	// AsOf is the past tick that is shown, empty for the newest.
+	AsOf string
+	// Replays is true where the past can be asked, Comparable the names of the
+	// rule sets that can be compared.
+	Replays    bool
+	Comparable []string
+	// SignalsURL has a plot of each signal.
+	SignalsURL string
+	Control    controlView
+	Limits     limitsView
+	Plot       plotView
+	History    historyView
+	Actions    actionsView
+	Drains     drainsView
 }
 
 // badge is a word that makes a scope stand out; Kind is its style.
@@ -66,6 +92,9 @@ type windowView struct {
 	Held string
 	// HeldSeconds is at most WindowSeconds, for the bar.
 	HeldSeconds, WindowSeconds float64
+	// When is the tick at which it counts if nothing changes, WhenIn how long that
+	// is from now; empty if it is not filling.
+	When, WhenIn string
 }
 
 type shadowView struct {
@@ -82,44 +111,63 @@ type rowView struct {
 	Matched bool
 	// Why says why a row that was tried did not match.
 	Why string
+	// Triggers are the conditions that asked for what the row decided.
+	Triggers []string
 }
 
 // scopeView gathers what the page shows of a scope. What the store cannot give
-// is said in its place and does not hide the rest.
-func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, now time.Time) scopeView {
+// is said in its place and does not hide the rest. A decision of the past is not
+// out of date, and bounds that hold now are not about it.
+func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, r plotRange, past bool, now time.Time) scopeView {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	v := scopeViewOf(ev, now)
+	st := s.standing(ctx)
+	v := scopeViewOf(ev, &st, now)
 	x := s.explanation(recordOf(ev), nil)
-	v.Tried, v.Below = rowViews(x.Rows)
-	v.Queries, v.Remarks = asked(x.Queries), x.Notes
-	v.Control = s.scopeControl(ctx, ev, now)
+	v.split(x.Rows, &ev.Recommendation)
+	v.Queries, v.Remarks = s.asked(x.Queries, ev.Tick), x.Notes
+	if s.RuleSetOrigin != nil {
+		v.Origin = s.RuleSetOrigin(v.RuleSet)
+	}
+	v.Control, v.Limits = s.scopeControl(ctx, ev, now), s.limitsView(ev, &st, now)
+	if past {
+		v.Badges, v.Notes, v.Limits.Timed = badges(ev, &st, ev.Tick), notes(ev, &st, ev.Tick), nil
+	}
+	v.Plot, v.SignalsURL = s.plotView(ctx, ev, r), linkTo("signals", "scope", ev.Scope.Key, "range", r.Name)
 	v.History = s.historyView(ctx, ev)
-	v.Actions = s.actionsView(ctx, ev)
+	v.Actions = s.actionsView(ctx, ev, st.latest(ev))
+	drains, badges := s.drainsView(ctx, ev.Scope.Key, now)
+	v.Drains, v.Badges = drains, append(badges, v.Badges...)
+	if v.Replays = s.Past != nil; v.Replays {
+		for _, rs := range s.Past.RuleSets(ev.Scope.Key) {
+			v.Comparable = append(v.Comparable, rs.Name)
+		}
+	}
 	return v
 }
 
-func scopeViewOf(ev *scaling.Evaluation, now time.Time) scopeView {
+func scopeViewOf(ev *scaling.Evaluation, st *standing, now time.Time) scopeView {
 	r := &ev.Recommendation
 	v := scopeView{
-		Key: ev.Scope.Key, Labels: ev.Scope.Labels,
+		Key: ev.Scope.Key, Shown: ev.Scope.Shown(), Labels: ev.Scope.Labels,
 		Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers),
 		Action: r.Action, Reason: r.Reason,
 		Mode: ev.Mode, SlotMode: ev.SlotMode, Deployment: ev.Deployment, Bounds: bounds(ev),
-		RuleSet: r.RuleSet, ID: r.RecommendationID, Since: instant(r.Since),
+		RuleSet: r.RuleSet, Digest: shortDigest(r.RuleSet.Digest), ID: r.RecommendationID, Since: instant(r.Since),
 		ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
-		Paused: ev.Paused, Badges: badges(ev, now), Notes: notes(ev, now),
+		Paused: st.paused(ev, now), Badges: badges(ev, st, now), Notes: notes(ev, st, now),
+		Failure: failureViewOf(st.failure(ev, now), now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), Blockers: blockerViews(ev, now),
 	}
 	if left := ev.CooldownRemainingSeconds - age(ev, now); left > 0 {
 		v.Cooldown = span(left)
 	}
-	var blockers []string
-	for _, b := range r.BlockingConditions {
-		blockers = append(blockers, b.Name)
-	}
-	v.Blockers = strings.Join(blockers, ", ")
 	for i := range ev.Inputs {
-		v.Signals = append(v.Signals, signalViewOf(&ev.Inputs[i]))
+		sig := signalViewOf(&ev.Inputs[i], now)
+		if sig.quiet() {
+			v.Quiet = append(v.Quiet, sig)
+		} else {
+			v.Signals = append(v.Signals, sig)
+		}
 	}
 	for _, sh := range ev.Shadows {
 		v.Shadows = append(v.Shadows, shadowView{
@@ -130,26 +178,73 @@ func scopeViewOf(ev *scaling.Evaluation, now time.Time) scopeView {
 	return v
 }
 
-// rowViews splits the decision table at the row that matched.
-func rowViews(rows []scaling.RowVerdict) (tried, below []rowView) {
-	for _, v := range rows {
-		row := rowView{Row: v.Row, Matched: v.Verdict == scaling.RowMatched, Why: strings.Join(v.Because, "; ")}
-		if v.Verdict == scaling.RowNotTried {
-			below = append(below, row)
+// shortDigest is as much of a digest as people compare.
+func shortDigest(digest string) string {
+	hex := strings.TrimPrefix(digest, "sha256:")
+	return hex[:min(len(hex), 12)]
+}
+
+// split sorts the rows of the decision table by what became of them.
+func (v *scopeView) split(rows []scaling.RowVerdict, r *scaling.Recommendation) {
+	for _, x := range rows {
+		row := rowView{Row: x.Row, Matched: x.Verdict == scaling.RowMatched, Why: strings.Join(x.Because, "; ")}
+		switch conditions := 1 + strings.Count(x.When, " ∧ "); {
+		case x.Verdict == scaling.RowNotTried:
+			v.Below = append(v.Below, row)
+		case row.Matched:
+			row.Triggers = triggers(r)
+			v.Decided = &row
+		case len(x.Because) == 1 && conditions > 1:
+			v.Nearly = append(v.Nearly, row)
+		default:
+			v.Tried = append(v.Tried, row)
+		}
+	}
+}
+
+// triggers are the conditions that asked for a recommendation, in words.
+func triggers(r *scaling.Recommendation) []string {
+	var out []string
+	for i := range r.TriggerConditions {
+		c := &r.TriggerConditions[i]
+		if c.Value == nil || c.Threshold == nil || c.HeldSeconds == nil || c.WindowSeconds == nil {
+			out = append(out, c.Name)
 			continue
 		}
-		tried = append(tried, row)
+		out = append(out, fmt.Sprintf("%s %s %s %s for %s of %s", strings.ReplaceAll(c.Name, "_", " "), worth(c.Value), c.Comparison,
+			number(*c.Threshold), span(*c.HeldSeconds), span(*c.WindowSeconds)))
 	}
-	return tried, below
+	return out
+}
+
+// quiet reports whether a signal has nothing to say: it is known, and no
+// condition of it holds.
+func (v *signalView) quiet() bool {
+	if v.Kind == "none" {
+		return true
+	}
+	return v.Kind == "known" && !slices.ContainsFunc(v.Windows, func(w windowView) bool { return w.Kind != "false" && w.Kind != "none" })
+}
+
+// queryView is a query with a link to where people ask it, empty for nowhere.
+type queryView struct {
+	ExplainedQuery
+	URL string
 }
 
 // asked leaves out what no query is known of.
-func asked(queries []ExplainedQuery) []ExplainedQuery {
-	return slices.DeleteFunc(slices.Clone(queries), func(q ExplainedQuery) bool { return q.Promql == "" })
+func (s *server) asked(queries []ExplainedQuery, at time.Time) []queryView {
+	var out []queryView
+	for _, q := range queries {
+		if q.Promql != "" {
+			out = append(out, queryView{q, s.askURL(q.Promql, at)})
+		}
+	}
+	return out
 }
 
 // badges are in the order of their weight.
-func badges(ev *scaling.Evaluation, now time.Time) []badge {
+func badges(ev *scaling.Evaluation, st *standing, now time.Time) []badge {
 	var out []badge
 	add := func(holds bool, kind, words string) {
 		if holds {
@@ -159,9 +254,13 @@ func badges(ev *scaling.Evaluation, now time.Time) []badge {
 	add(!fresh(ev, now), "alarm", "out of date")
 	add(ev.Provisional, "alarm", "no answer from Prometheus")
 	add(!ev.Recommendation.MetricsValid && !ev.Provisional, "alarm", "metrics not valid")
-	add(ev.Paused, "warn", "paused")
-	if x := ev.Execution; x != nil && (!x.State.Final() || x.State == scaling.ActionFailed) {
-		add(true, "warn", fmt.Sprintf("action %s: %d workers", strings.ToLower(string(x.State)), x.Target))
+	add(st.paused(ev, now), "person", "paused")
+	if x := st.latest(ev); x != nil && (!x.State.Final() || x.State == scaling.ActionFailed) {
+		kind := "warn"
+		if x.State == scaling.ActionFailed {
+			kind = "alarm"
+		}
+		add(true, kind, fmt.Sprintf("action %s: %s", strings.ToLower(string(x.State)), workersOf(x.Target)))
 	}
 	add(ev.Mode != scaling.Advisory, "plain", string(ev.Mode))
 	add(ev.Deployment == scaling.Application, "plain", "application")
@@ -169,14 +268,21 @@ func badges(ev *scaling.Evaluation, now time.Time) []badge {
 }
 
 // notes say in sentences what badges say in words, and more.
-func notes(ev *scaling.Evaluation, now time.Time) []badge {
+func notes(ev *scaling.Evaluation, st *standing, now time.Time) []badge {
 	var out []badge
 	add := func(holds bool, kind, note string) {
 		if holds {
 			out = append(out, badge{kind, note})
 		}
 	}
-	add(ev.Paused, "warn", "Paused.")
+	switch paused := st.paused(ev, now); {
+	case paused && ev.Paused:
+		add(true, "plain", "Paused: nothing acts on what is recommended; it is still evaluated.")
+	case paused:
+		add(true, "plain", "Paused: that counts from the next tick on.")
+	default:
+		add(ev.Paused, "plain", "Resumed: it counts from the next tick on.")
+	}
 	add(ev.Provisional, "alarm", "Prometheus gives no answer: decided on unknown values.")
 	add(!fresh(ev, now), "alarm", "Out of date: no evaluation for more than three intervals.")
 	add(!ev.Recommendation.MetricsValid, "alarm", "The metrics are not valid: nothing may be removed.")
@@ -187,7 +293,7 @@ func notes(ev *scaling.Evaluation, now time.Time) []badge {
 	return out
 }
 
-func signalViewOf(in *scaling.Input) signalView {
+func signalViewOf(in *scaling.Input, now time.Time) signalView {
 	v := signalView{Name: in.Name, Class: in.Class, Value: measured(in), Kind: "known"}
 	switch {
 	case !in.Applies:
@@ -196,12 +302,12 @@ func signalViewOf(in *scaling.Input) signalView {
 		v.Kind = "unknown"
 	}
 	for _, w := range in.Windows {
-		v.Windows = append(v.Windows, windowViewOf(&w, in.Applies))
+		v.Windows = append(v.Windows, windowViewOf(&w, in.Applies, now))
 	}
 	return v
 }
 
-func windowViewOf(w *scaling.Window, applies bool) windowView {
+func windowViewOf(w *scaling.Window, applies bool, now time.Time) windowView {
 	v := windowView{
 		Condition: fmt.Sprintf("%s if %s %s", direction(w.Direction), w.Comparison, threshold(w.Threshold)),
 		State:     w.Truth,
@@ -216,6 +322,9 @@ func windowViewOf(w *scaling.Window, applies bool) windowView {
 	}
 	if w.WindowSeconds > 0 {
 		v.WindowSeconds, v.HeldSeconds = w.WindowSeconds, min(w.HeldSeconds, w.WindowSeconds)
+	}
+	if applies && !w.SustainedAt.IsZero() {
+		v.When, v.WhenIn = instant(w.SustainedAt), left(w.SustainedAt, now)
 	}
 	switch {
 	case !applies:

@@ -2,20 +2,13 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
-)
 
-const (
-	problemType = "application/problem+json"
-	// internalDetail is all that a caller learns of an internal error.
-	internalDetail = "the service failed to answer; its log says why"
-	// maxShown caps how much of a caller's own words an error repeats, in bytes.
-	maxShown = 200
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // failure is an error that knows what the caller is told.
@@ -23,7 +16,7 @@ type failure struct {
 	Problem
 	// cause goes to the log and nowhere else.
 	cause error
-	// quiet keeps it out of the log: it is there already, or asked for often.
+	// quiet keeps it out of the log: it is asked for often.
 	quiet bool
 }
 
@@ -58,21 +51,16 @@ func asFailure(err error, c echo.Context) *failure {
 	}
 	var h *echo.HTTPError
 	if !errors.As(err, &h) {
-		return &failure{Problem: problem(http.StatusInternalServerError, internalDetail), cause: err}
+		return &failure{Problem: problem(http.StatusInternalServerError, handler.InternalDetail), cause: err}
 	}
 	req := c.Request()
 	detail := fmt.Sprint(h.Message)
 	switch h.Code {
 	case http.StatusNotFound:
-		detail = fmt.Sprintf("there is nothing at %q; /openapi.yaml lists what there is", shown(req.URL.Path))
+		detail = fmt.Sprintf("there is nothing at %q; /openapi.yaml lists what there is", handler.Shown(req.URL.Path))
 	case http.StatusMethodNotAllowed:
 		detail = fmt.Sprintf("%s is not possible here; allowed: %s",
-			shown(req.Method), c.Response().Header().Get(echo.HeaderAllow))
-	case http.StatusRequestEntityTooLarge:
-		detail = "the body is larger than 1 MB"
-		if c.Path() == alertmanagerPath {
-			detail = "the body is larger than 8 MB"
-		}
+			handler.Shown(req.Method), c.Response().Header().Get(echo.HeaderAllow))
 	}
 	return &failure{Problem: problem(h.Code, detail), cause: h.Internal}
 }
@@ -87,25 +75,10 @@ func (s *server) writeError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	if safe := !IsChanging(c.Request().Method); safe && c.Request().URL.Path == "/" && f.Status < 500 {
-		if err := s.writePage(c, f.Status, pageView{Problem: &f.Problem, Refresh: defaultRefresh}); err == nil {
+	if safe := !isChanging(c.Request().Method); safe && isPage(c.Request().URL.Path) && (f.Status < 500 || f.Status == http.StatusNotImplemented) {
+		if err := s.writePage(c, f.Status, pageView{Problem: &f.Problem, Follows: true, Refresh: defaultRefresh}); err == nil {
 			return
 		}
 	}
-	body, err := json.Marshal(f.Problem)
-	if err != nil {
-		s.Logger.Error("encoding a problem failed", "err", err)
-		body = []byte("{}")
-	}
-	if err := c.Blob(f.Status, problemType, append(body, '\n')); err != nil {
-		s.Logger.Debug("writing a problem failed", "err", err)
-	}
-}
-
-// shown cuts a caller's words to a length that an error message bears.
-func shown(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return s[:maxShown] + "…"
+	handler.WriteProblem(c.Response(), f.Status, f.Problem)
 }

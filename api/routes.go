@@ -16,6 +16,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 const (
@@ -52,7 +53,7 @@ func Routes() []Route {
 	scope := map[string]check{"scope": checkKey}
 	return []Route{
 		{Method: http.MethodGet, Path: "/", query: map[string]check{
-			"scope": checkKey, "q": checkSearch, "action": checkAction, "sort": checkSort,
+			"scope": checkKey, "q": checkSearch, "action": checkAction, "sort": checkSort, "need": checkNeed, "at": checkTime, "id": checkID, "range": checkRange,
 			"page": between(1, maxPage), "refresh": between(0, maxRefresh),
 		}},
 		{Method: http.MethodGet, Path: "/openapi.yaml"},
@@ -75,11 +76,20 @@ func Routes() []Route {
 		{Method: http.MethodPut, Path: "/autoscaler/config", Changing: true, query: map[string]check{}},
 		{Method: http.MethodPost, Path: "/autoscaler/pause", Changing: true, query: map[string]check{}},
 		{Method: http.MethodPost, Path: "/autoscaler/resume", Changing: true, query: map[string]check{}},
+		{Method: http.MethodGet, Path: "/autoscaler/drain", query: map[string]check{
+			"scope": checkKey, "limit": between(1, state.MaxHistoryLimit),
+		}},
+		{Method: http.MethodPost, Path: "/autoscaler/drain", Changing: true, query: map[string]check{}},
+		{Method: http.MethodPost, Path: "/autoscaler/drain/plan", Changing: true, query: map[string]check{}},
+		{Method: http.MethodPost, Path: "/autoscaler/drain/cancel", Changing: true, query: map[string]check{}},
+		{Method: http.MethodGet, Path: "/autoscaler/jobs", query: map[string]check{}},
+		{Method: http.MethodPost, Path: "/autoscaler/jobs", Changing: true, query: map[string]check{}},
 		{Method: http.MethodGet, Path: "/autoscaler/explain", query: map[string]check{
 			"scope": checkKey, "id": checkID, "at": checkTime,
 		}, required: "scope"},
+		{Method: http.MethodPost, Path: "/autoscaler/backtest", Changing: true, query: map[string]check{}},
 		{Method: http.MethodGet, Path: eventsPath, query: scope},
-		{Method: http.MethodPost, Path: alertmanagerPath, Changing: true},
+		{Method: http.MethodPost, Path: WebhookPath, Changing: true},
 	}
 }
 
@@ -103,8 +113,8 @@ func checkQuery(routes []Route) echo.MiddlewareFunc {
 				return next(c)
 			}
 			raw := c.Request().URL.RawQuery
-			if c.Path() == "/" {
-				raw = filledFields(raw)
+			if isPage(c.Path()) {
+				raw = filledFields(c.Path(), raw)
 			}
 			if err := validate(raw, &route); err != nil {
 				return err
@@ -117,12 +127,12 @@ func checkQuery(routes []Route) echo.MiddlewareFunc {
 func validate(raw string, route *Route) error {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "the query cannot be read: "+shown(err.Error()))
+		return refuse(http.StatusBadRequest, "the query cannot be read: "+handler.Shown(err.Error()))
 	}
 	var invalid []InvalidParameter
 	for name, values := range query {
 		if err := checkParameter(name, values, route.query); err != nil {
-			invalid = append(invalid, InvalidParameter{Parameter: shown(name), Detail: err.Error()})
+			invalid = append(invalid, InvalidParameter{Parameter: handler.Shown(name), Detail: err.Error()})
 		}
 	}
 	if route.required != "" && !query.Has(route.required) {
@@ -165,13 +175,22 @@ func checkKey(v string) error {
 }
 
 func checkTime(v string) error {
-	if _, err := time.Parse(time.RFC3339Nano, v); err == nil {
+	if t, err := time.Parse(time.RFC3339Nano, v); err == nil && writable(t) {
 		return nil
+	} else if err == nil {
+		return fmt.Errorf("%q is not in the years 0 to 9999 of UTC", handler.Shown(v))
 	}
 	if strings.Contains(v, " ") {
-		return fmt.Errorf(`%q is not an RFC 3339 time (a "+" in a query has to be written as "%%2B")`, shown(v))
+		return fmt.Errorf(`%q is not an RFC 3339 time (a "+" in a query has to be written as "%%2B")`, handler.Shown(v))
 	}
-	return fmt.Errorf("%q is not an RFC 3339 time, such as 2026-01-31T15:04:05Z", shown(v))
+	return fmt.Errorf("%q is not an RFC 3339 time, such as 2026-01-31T15:04:05Z", handler.Shown(v))
+}
+
+// writable reports whether an instant can be written in UTC, as all of ours are:
+// with an offset, one of the first or the last hours of four digits cannot.
+func writable(t time.Time) bool {
+	year := t.UTC().Year()
+	return year >= 0 && year <= 9999
 }
 
 func checkAction(v string) error {
@@ -182,19 +201,19 @@ func checkAction(v string) error {
 	for _, a := range scaling.Actions() {
 		names = append(names, string(a))
 	}
-	return fmt.Errorf("%q is not an action, expected one of %s", shown(v), strings.Join(names, ", "))
+	return fmt.Errorf("%q is not an action, expected one of %s", handler.Shown(v), strings.Join(names, ", "))
 }
 
 func checkCursor(v string) error {
 	if !isID(v) {
-		return fmt.Errorf("%q is not the nextCursor of a page", shown(v))
+		return fmt.Errorf("%q is not the nextCursor of a page", handler.Shown(v))
 	}
 	return nil
 }
 
 func checkID(v string) error {
 	if !isID(v) {
-		return fmt.Errorf("%q is not the id of an entry of the history", shown(v))
+		return fmt.Errorf("%q is not the id of an entry of the history", handler.Shown(v))
 	}
 	return nil
 }
@@ -210,7 +229,7 @@ func between(least, most int) check {
 	return func(v string) error {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < least || n > most || strconv.Itoa(n) != v {
-			return fmt.Errorf("%q is not a whole number from %d to %d", shown(v), least, most)
+			return fmt.Errorf("%q is not a whole number from %d to %d", handler.Shown(v), least, most)
 		}
 		return nil
 	}

@@ -10,11 +10,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 const (
@@ -50,52 +52,79 @@ func (s *server) GetConfig(c echo.Context, params GetConfigParams) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
 	defer cancel()
+	var keys []string
 	if params.Scope != "" {
-		if err := s.exists(params.Scope); err != nil {
+		if err := s.exists(ctx, params.Scope); err != nil {
 			return err
 		}
-		return s.replyConfig(ctx, c, []string{params.Scope}, []Setting{})
+		keys = []string{params.Scope}
 	}
-	var keys []string
-	for _, ev := range s.Board.Evaluations() {
-		keys = append(keys, ev.Scope.Key)
-	}
-	return s.replyConfig(ctx, c, keys, listed(s.Settings()))
+	return s.replyConfig(ctx, c, keys)
 }
 
-func (s *server) replyConfig(ctx context.Context, c echo.Context, keys []string, settings []Setting) error {
-	controls, err := s.controls(ctx)
-	if err != nil {
-		return s.storeFailure(err)
+// withControls adds the scopes that are gone and for which something is set.
+func withControls(keys []string, controls []state.Row[state.ControlRecord], now time.Time) []string {
+	known := len(keys)
+	for _, v := range controls {
+		if v.Key != state.GlobalKey && v.Value.InForce(now) && !slices.Contains(keys[:known], v.Key) {
+			keys = append(keys, v.Key)
+		}
 	}
-	tag, err := s.etag(controls)
+	slices.Sort(keys)
+	return keys
+}
+
+// replyConfig serves what holds for some scopes, or everything without keys.
+func (s *server) replyConfig(ctx context.Context, c echo.Context, keys []string) error {
+	reply, tag, err := s.effective(ctx, keys)
 	if err != nil {
 		return err
-	}
-	byKey := make(map[string]state.ControlRecord, len(controls))
-	for _, v := range controls {
-		byKey[v.key] = v.record
-	}
-	reply := EffectiveConfig{
-		Settings: settings, Service: controlOf(byKey[state.GlobalKey]), Scopes: make([]ScopeConfig, len(keys)),
-	}
-	for i, key := range keys {
-		reply.Scopes[i] = scopeConfigOf(key, s.configured(key), byKey[key])
 	}
 	c.Response().Header().Set("ETag", tag)
 	return c.JSON(http.StatusOK, reply)
 }
 
+// effective is what holds for some scopes; without keys, for all of them, with all
+// settings. The tag stands for everything that is configured and set.
+func (s *server) effective(ctx context.Context, keys []string) (reply EffectiveConfig, tag string, err error) {
+	controls, err := s.controls.List(ctx)
+	if err != nil {
+		return reply, "", s.storeFailure(err)
+	}
+	if tag, err = s.etag(controls); err != nil {
+		return reply, "", err
+	}
+	settings := []Setting{}
+	if len(keys) == 0 {
+		for _, ev := range s.Board.Evaluations() {
+			keys = append(keys, ev.Scope.Key)
+		}
+		keys, settings = withControls(keys, controls, s.Now()), listed(s.Settings())
+	}
+	byKey := make(map[string]state.ControlRecord, len(controls))
+	for _, v := range controls {
+		byKey[v.Key] = v.Value
+	}
+	now := s.Now()
+	reply = EffectiveConfig{
+		Settings: settings, Service: controlOf(byKey[state.GlobalKey], now), Scopes: make([]ScopeConfig, len(keys)),
+	}
+	for i, key := range keys {
+		reply.Scopes[i] = scopeConfigOf(key, s.configured(key), byKey[key], now)
+	}
+	return reply, tag, nil
+}
+
 // etag stands for the static configuration and for all that was set at run
 // time.
-func (s *server) etag(controls []storedControl) (string, error) {
+func (s *server) etag(controls []state.Row[state.ControlRecord]) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	if err := enc.Encode(s.Settings()); err != nil {
 		return "", fmt.Errorf("hashing the configuration: %w", err)
 	}
 	for _, v := range controls {
-		if err := errors.Join(enc.Encode(v.key), enc.Encode(v.record)); err != nil {
+		if err := errors.Join(enc.Encode(v.Key), enc.Encode(v.Value)); err != nil {
 			return "", fmt.Errorf("hashing what was set at run time: %w", err)
 		}
 	}
@@ -103,11 +132,11 @@ func (s *server) etag(controls []storedControl) (string, error) {
 }
 
 // scopeConfigOf lays the run-time overrides over the configuration.
-func scopeConfigOf(key string, conf Configured, r state.ControlRecord) ScopeConfig {
+func scopeConfigOf(key string, conf Configured, r state.ControlRecord, now time.Time) ScopeConfig {
 	runtime := Place{Origin: FromRuntime}
-	b, mode := r.Overlay(conf.Bounds, conf.Mode)
+	b, mode := r.At(now).Overlay(conf.Bounds, conf.Mode)
 	out := ScopeConfig{
-		Scope: key, Listed: conf.Listed, Control: controlOf(r),
+		Scope: key, Listed: conf.Listed, Control: controlOf(r, now),
 		MinWorkers: SourcedCount{Value: &b.Min, Origin: conf.MinFrom.Origin, Source: conf.MinFrom.Source},
 		MaxWorkers: SourcedCount{Origin: conf.MaxFrom.Origin, Source: conf.MaxFrom.Source},
 		Mode:       SourcedMode{Value: mode, Origin: conf.ModeFrom.Origin, Source: conf.ModeFrom.Source},
@@ -120,6 +149,13 @@ func scopeConfigOf(key string, conf Configured, r state.ControlRecord) ScopeConf
 	}
 	if r.MaxWorkers != nil {
 		out.MaxWorkers.Origin, out.MaxWorkers.Source = runtime.Origin, runtime.Source
+	}
+	for _, timed := range r.Timed(now) {
+		count := &out.MinWorkers
+		if timed.Bound == scaling.MaxWorkers {
+			count = &out.MaxWorkers
+		}
+		count.Origin, count.Source = FromRuntime, timed.String()
 	}
 	if r.Mode != nil {
 		out.Mode.Origin, out.Mode.Source = runtime.Origin, runtime.Source
@@ -138,7 +174,7 @@ func (s *server) PutConfig(c echo.Context, params PutConfigParams) error {
 	if err := decodeBody(c, &req, false); err != nil {
 		return err
 	}
-	keys, err := s.changedScopes(req.Scopes)
+	keys, err := s.changedScopes(c.Request().Context(), req.Scopes)
 	if err != nil {
 		return err
 	}
@@ -147,7 +183,7 @@ func (s *server) PutConfig(c echo.Context, params PutConfigParams) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
 	defer cancel()
-	controls, err := s.controls(ctx)
+	controls, err := s.controls.List(ctx)
 	if err != nil {
 		return s.storeFailure(err)
 	}
@@ -162,13 +198,13 @@ func (s *server) PutConfig(c echo.Context, params PutConfigParams) error {
 	if err != nil {
 		return err
 	}
-	switch _, err := s.write(ctx, c, auditConfig, writes); {
+	switch err := s.write(ctx, c, auditConfig, writes); {
 	case errors.Is(err, state.ErrConflict):
 		return errOvertaken()
 	case err != nil:
 		return s.storeFailure(err)
 	}
-	return s.replyConfig(ctx, c, keys, []Setting{})
+	return s.replyConfig(ctx, c, keys)
 }
 
 func errOvertaken() error {
@@ -186,7 +222,7 @@ func sameTag(header, tag string) bool {
 }
 
 // changedScopes checks which scopes a request names.
-func (s *server) changedScopes(changes []ScopeChange) ([]string, error) {
+func (s *server) changedScopes(ctx context.Context, changes []ScopeChange) ([]string, error) {
 	if len(changes) < 1 || len(changes) > maxChanges {
 		return nil, refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "scopes" has %d entries, expected 1 to %d`, len(changes), maxChanges))
 	}
@@ -196,9 +232,12 @@ func (s *server) changedScopes(changes []ScopeChange) ([]string, error) {
 			return nil, refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "scopes[%d].scope" has %d bytes, expected 1 to %d`, i, len(ch.Scope), maxKey))
 		}
 		if slices.Contains(keys[:i], ch.Scope) {
-			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("invalid body: scope %q is named twice", shown(ch.Scope)))
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("invalid body: scope %q is named twice", handler.Shown(ch.Scope)))
 		}
-		if err := s.exists(ch.Scope); err != nil {
+		if err := s.exists(ctx, ch.Scope); err != nil {
+			return nil, err
+		}
+		if err := checkChange(&ch, s.Now()); err != nil {
 			return nil, err
 		}
 		keys[i] = ch.Scope
@@ -206,24 +245,49 @@ func (s *server) changedScopes(changes []ScopeChange) ([]string, error) {
 	return keys, nil
 }
 
+// checkChange refuses an end that is none, or that would end nothing.
+func checkChange(ch *ScopeChange, now time.Time) error {
+	bad := func(why string) error {
+		return refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "until" of scope %q %s`, handler.Shown(ch.Scope), why))
+	}
+	if err := checkReason(ch.Reason, false); err != nil || !ch.Until.Set {
+		return err
+	}
+	removes := func(b Optional[int]) bool { return b.Set && b.Value == nil }
+	switch until := ch.Until.Value; {
+	case until == nil || !until.After(now):
+		return bad(fmt.Sprintf("is not in the future, it is %s now", instant(now)))
+	case !writable(*until):
+		return bad("is not in the years 0 to 9999 of UTC")
+	case !ch.MinWorkers.Set && !ch.MaxWorkers.Set:
+		return bad("ends minWorkers or maxWorkers, and neither is given")
+	case removes(ch.MinWorkers) || removes(ch.MaxWorkers):
+		return bad("needs a number beside it, not null")
+	case ch.Mode.Set:
+		return bad("cannot end a mode: change the mode without it")
+	}
+	return nil
+}
+
 // plan lays the changes over what is set and checks the outcome as a whole:
 // every reason against it is told at once.
-func (s *server) plan(ctx context.Context, changes []ScopeChange, controls []storedControl) ([]controlWrite, error) {
+func (s *server) plan(ctx context.Context, changes []ScopeChange, controls []state.Row[state.ControlRecord]) ([]controlWrite, error) {
 	writes := make([]controlWrite, len(changes))
 	var invalid []InvalidParameter
 	for i, ch := range changes {
-		w := controlWrite{key: ch.Scope}
+		w := controlWrite{old: state.Row[state.ControlRecord]{Key: ch.Scope}}
 		for _, v := range controls {
-			if v.key == ch.Scope {
-				w.version, w.before, w.after = v.version, v.record, v.record
+			if v.Key == ch.Scope {
+				w = controlWrite{old: v, after: v.Value}
 			}
 		}
-		apply(&w.after, &ch)
 		s.sign(ctx, &w.after)
+		apply(&w.after, &ch)
+		w.reason = ch.Reason
 		writes[i] = w
 		for _, why := range s.objections(ch.Scope, w.after) {
 			invalid = append(invalid, InvalidParameter{
-				Parameter: fmt.Sprintf("scopes[%d]", i), Detail: fmt.Sprintf("scope %q: %s", shown(ch.Scope), why),
+				Parameter: fmt.Sprintf("scopes[%d]", i), Detail: fmt.Sprintf("scope %q: %s", handler.Shown(ch.Scope), why),
 			})
 		}
 	}
@@ -239,22 +303,46 @@ func (s *server) plan(ctx context.Context, changes []ScopeChange, controls []sto
 	return nil, &failure{Problem: p}
 }
 
+// apply changes a record that has been signed. A bound without an end ends one
+// that had one.
 func apply(r *state.ControlRecord, ch *ScopeChange) {
-	if ch.MinWorkers.Set {
-		r.MinWorkers = ch.MinWorkers.Value
+	set := func(name scaling.BoundName, b Optional[int], plain **int, timed **scaling.TimedBound) {
+		switch {
+		case !b.Set:
+		case ch.Until.Value == nil:
+			*plain, *timed = b.Value, nil
+		default:
+			*timed = &scaling.TimedBound{
+				Bound: name, Workers: *b.Value, Until: state.Instant(*ch.Until.Value), Since: r.UpdatedAt, By: r.By, Reason: ch.Reason,
+			}
+		}
 	}
-	if ch.MaxWorkers.Set {
-		r.MaxWorkers = ch.MaxWorkers.Value
-	}
+	set(scaling.MinWorkers, ch.MinWorkers, &r.MinWorkers, &r.MinTimed)
+	set(scaling.MaxWorkers, ch.MaxWorkers, &r.MaxWorkers, &r.MaxTimed)
 	if ch.Mode.Set {
 		r.Mode = ch.Mode.Value
 	}
 }
 
-// objections are the reasons why a scope cannot run with these overrides.
+// objections are the reasons why a scope cannot run with these overrides: now, and
+// when those end that do.
 func (s *server) objections(key string, r state.ControlRecord) []string {
+	now := s.Now()
+	out := s.objectionsAt(key, r, now)
+	for _, b := range r.Timed(now) {
+		for _, why := range s.objectionsAt(key, r, b.Until) {
+			if !slices.Contains(out, why) {
+				out = append(out, "from "+instant(b.Until)+" on "+why)
+			}
+		}
+	}
+	return out
+}
+
+// objectionsAt are those of one instant.
+func (s *server) objectionsAt(key string, r state.ControlRecord, at time.Time) []string {
 	conf := s.configured(key)
-	b, mode := r.Overlay(conf.Bounds, conf.Mode)
+	b, mode := r.At(at).Overlay(conf.Bounds, conf.Mode)
 	var out []string
 	add := func(bad bool, format string, args ...any) {
 		if bad {
@@ -264,10 +352,10 @@ func (s *server) objections(key string, r state.ControlRecord) []string {
 	add(b.Min < 0, "minWorkers is %d, expected 0 or more", b.Min)
 	add(b.Max < 1, "maxWorkers is %d, expected 1 or more", b.Max)
 	add(b.Min > b.Max, "minWorkers %d is greater than maxWorkers %d", b.Min, b.Max)
-	add(r.MinWorkers != nil && b.Min > maxWorkers, "minWorkers is %d, expected at most %d", b.Min, maxWorkers)
-	add(r.MaxWorkers != nil && b.Max > maxWorkers, "maxWorkers is %d, expected at most %d", b.Max, maxWorkers)
+	add(b.Min != conf.Bounds.Min && b.Min > maxWorkers, "minWorkers is %d, expected at most %d", b.Min, maxWorkers)
+	add(b.Max != conf.Bounds.Max && b.Max > maxWorkers, "maxWorkers is %d, expected at most %d", b.Max, maxWorkers)
 	known := slices.Contains([]scaling.Mode{scaling.Advisory, scaling.Webhook, scaling.Direct}, mode)
-	add(!known, "mode is %q, expected advisory, webhook or direct", shown(string(mode)))
+	add(!known, "mode is %q, expected advisory, webhook or direct", handler.Shown(string(mode)))
 	acts := known && mode != scaling.Advisory
 	add(acts && !conf.Listed, "mode %s is only for a scope that the configuration lists by name", mode)
 	add(acts && b.Max == scaling.Unbounded, "mode %s needs maxWorkers", mode)

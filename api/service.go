@@ -12,9 +12,6 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
-// Document returns the OpenAPI document.
-func Document() []byte { return append([]byte(nil), document...) }
-
 // GetOpenapi serves the document.
 func (s *server) GetOpenapi(c echo.Context) error {
 	return c.Blob(http.StatusOK, "application/yaml", document)
@@ -47,6 +44,9 @@ func (s *server) GetReady(c echo.Context) error {
 func (s *server) PostReload(c echo.Context) error {
 	if s.Reload == nil {
 		return refuse(http.StatusNotImplemented, "this process has no configuration to read again")
+	}
+	if _, err := readBody(c); err != nil {
+		return err
 	}
 	if err := s.Reload(c.Request().Context()); err != nil {
 		// Whoever reloads logs what went wrong, asked for by whatever means.

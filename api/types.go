@@ -86,6 +86,9 @@ type ScopeChange struct {
 	MinWorkers Optional[int]          `json:"minWorkers,omitzero"`
 	MaxWorkers Optional[int]          `json:"maxWorkers,omitzero"`
 	Mode       Optional[scaling.Mode] `json:"mode,omitzero"`
+	// Until is when the bounds of this change end by themselves; not set for never.
+	Until  Optional[time.Time] `json:"until,omitzero"`
+	Reason string              `json:"reason,omitempty"`
 }
 
 // PauseRequest asks for a pause, of the whole service without a Scope.
@@ -102,6 +105,36 @@ type ResumeRequest struct {
 	Reason string           `json:"reason,omitempty"`
 }
 
+// DrainRequest asks for a drain, without a Worker of the one that the platform
+// would remove.
+type DrainRequest struct {
+	Scope  string           `json:"scope"`
+	Worker Optional[string] `json:"worker,omitzero"`
+	Reason string           `json:"reason"`
+}
+
+// DrainPlanRequest asks what such a drain would do.
+type DrainPlanRequest struct {
+	Scope  string           `json:"scope"`
+	Worker Optional[string] `json:"worker,omitzero"`
+}
+
+// DrainCancelRequest cancels the open drain of a scope.
+type DrainCancelRequest struct {
+	Scope  string `json:"scope"`
+	Reason string `json:"reason"`
+}
+
+// JobRequest is a job for Zeta.
+type JobRequest struct {
+	// Cluster may be left out if there is one alone, ID to have one drawn.
+	Cluster Optional[string] `json:"cluster,omitzero"`
+	ID      Optional[string] `json:"id,omitzero"`
+	Name    string           `json:"name"`
+	Format  string           `json:"format"`
+	Config  string           `json:"config"`
+}
+
 // AuditRecord is one change that somebody made, as the history keeps it.
 type AuditRecord struct {
 	// Who is the user, empty where no credential was asked for; From the address.
@@ -111,8 +144,21 @@ type AuditRecord struct {
 	What string `json:"what"`
 	// Scope is empty for the whole service.
 	Scope string `json:"scope"`
+	// Reason is why the configuration was changed, if somebody said so; that of a
+	// pause is in After.
+	Reason string `json:"reason,omitempty"`
 	// Before and After are the records of what was set at run time.
 	Before state.ControlRecord `json:"before"`
 	After  state.ControlRecord `json:"after"`
 	At     time.Time           `json:"at"`
+}
+
+// BacktestRequest is a past period of a scope.
+type BacktestRequest struct {
+	Scope string              `json:"scope"`
+	Start Optional[time.Time] `json:"start,omitzero"`
+	End   Optional[time.Time] `json:"end,omitzero"`
+	// Against names a loaded rule set, Rules is the text of one.
+	Against Optional[string] `json:"against,omitzero"`
+	Rules   Optional[string] `json:"rules,omitzero"`
 }

@@ -19,6 +19,7 @@ for package in evaluator zeta alerts api actuators webhook; do
 done
 $go build -o "$out/footprint" ./bench/footprint
 $go build -o "$out/actuation" ./bench/actuation
+$go build -o "$out/backtest" ./bench/backtest
 $go build -o "$out/report" ./bench/report
 $go build -ldflags "-s -w" -o "$out/zeta-scaler" ./cmd/zeta-scaler
 

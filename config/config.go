@@ -5,6 +5,7 @@ import (
 
 	promconfig "github.com/prometheus/common/config"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -32,29 +33,39 @@ type Config struct {
 	ScopeDefaults ScopeDefaults `yaml:"scope_defaults"`
 	// Scopes are the scopes that are listed by name.
 	Scopes []Scope `yaml:"scopes"`
-	// State is where decisions, pauses and history are kept.
-	State State `yaml:"state"`
-	// Leadership says how replicas agree on who decides.
-	Leadership Leadership `yaml:"leadership"`
+	// Jobs are what jobs can be restored from.
+	Jobs Jobs `yaml:"jobs"`
+	// State is where decisions, pauses and history are kept: one of the kinds of
+	// store.
+	State document.Choice `yaml:"state" check:"kinds=state"`
+	// Leadership says how replicas agree on who decides: one of the kinds.
+	Leadership document.Choice `yaml:"leadership" check:"kinds=leadership"`
 	// History bounds what is kept per scope; whichever is less.
 	History History `yaml:"history"`
 	// Alerting is who is told by alerts.
 	Alerting Alerting `yaml:"alerting"`
-	// Events are the event handlers, by name.
-	Events []string `yaml:"events" check:"oneof=log|kubernetes|webhook"`
-	// EventWebhook is for the event handler webhook; nil without it.
-	EventWebhook *EventWebhook `yaml:"event_webhook"`
+	// Events are the kinds of event handlers that are told.
+	Events []string `yaml:"events" check:"kind=events"`
+	// EventOptions are what the file says about them, by their names.
+	EventOptions document.Sections `yaml:",inline" check:"kinds=events,prefix=event_"`
 	// Metrics says which series are exported.
 	Metrics Metrics `yaml:"metrics"`
 
+	// File is the configuration file that was read, empty if there was none.
+	File string `yaml:"-"`
 	// Rules are the loaded rule sets, those of flags included, by name.
 	Rules []*rules.RuleSet `yaml:"-"`
 	// Warnings are worth a look, but stop nothing; those of the rule sets are
 	// among them.
-	Warnings []rules.Diagnostic `yaml:"-"`
+	Warnings []document.Diagnostic `yaml:"-"`
 
+	// kinds are what can be chosen from.
+	kinds map[string]document.Kinds
 	// places are where values were set, by path; what is not there is a default.
 	places map[string]place
+	// hasCredential says that somebody can be known to the server, or would be if
+	// the file with them were right.
+	hasCredential bool
 	// dir is the folder of the file, which scrape_configs is relative to.
 	dir string
 }
@@ -81,6 +92,11 @@ type Web struct {
 	BearerTokensFile string `yaml:"bearer_tokens_file" check:"file"`
 	// OpenReads lets requests that change nothing pass without a credential.
 	OpenReads bool `yaml:"open_reads"`
+	// AllowedHosts are names, beside that of ExternalURL, by which the service is
+	// read without a credential: "*.example.com" is every name below, "*" every
+	// name. Addresses, the machine's own name and names that no public domain has
+	// are allowed anyway.
+	AllowedHosts []string `yaml:"allowed_hosts" check:"host"`
 	// EnableLifecycle lets /-/reload pass without a credential on a loopback
 	// address. Only the flag --web.enable-lifecycle sets it.
 	EnableLifecycle bool `yaml:"enable_lifecycle" check:"flagonly"`
@@ -93,10 +109,13 @@ type Prometheus struct {
 	// Timeout bounds one query, failover included.
 	Timeout time.Duration `yaml:"timeout" check:"least=1ms"`
 	// MaxResponse bounds one reply.
-	MaxResponse Bytes `yaml:"max_response" check:"least=1KiB"`
+	MaxResponse document.Bytes `yaml:"max_response" check:"least=1KiB"`
 	// LookbackDelta is how old the newest sample of a series may be; 0s leaves
 	// it to the server.
 	LookbackDelta time.Duration `yaml:"lookback_delta"`
+	// HTTPMethod is that of queries; auto tries POST, because expressions can be
+	// longer than a URL, and falls back to GET where only that gets through.
+	HTTPMethod string `yaml:"http_method" check:"oneof=auto|GET|POST"`
 	// Headers go with every request, such as X-Scope-OrgID.
 	Headers map[string]string `yaml:"headers" check:"headers"`
 	// QueryParams go with every request.
@@ -108,7 +127,7 @@ type Prometheus struct {
 // Embedded is a Prometheus inside this process.
 type Embedded struct {
 	// Path is the folder of the time series database.
-	Path string `yaml:"path" check:"required,path"`
+	Path string `yaml:"path" check:"required,path=folder"`
 	// Retention is how long samples are kept.
 	Retention time.Duration `yaml:"retention" check:"least=1h"`
 	// ScrapeConfigs are what is scraped besides Clusters, as in Prometheus.
@@ -129,7 +148,7 @@ type Cluster struct {
 	// EndpointTimeout is how long a scrape waits for one endpoint.
 	EndpointTimeout time.Duration `yaml:"endpoint_timeout" check:"least=1ms"`
 	// MaxResponse bounds one reply.
-	MaxResponse Bytes `yaml:"max_response" check:"least=1KiB"`
+	MaxResponse document.Bytes `yaml:"max_response" check:"least=1KiB"`
 	// HTTPConfig has credentials, TLS and proxy, as Prometheus has them.
 	HTTPConfig promconfig.HTTPClientConfig `yaml:"http_config"`
 }
@@ -147,6 +166,8 @@ type Probe struct {
 type RuleSetEntry struct {
 	// Pack is the name of an embedded rule set.
 	Pack string `yaml:"pack"`
+	// Set changes numbers of the pack, whose name then ends in "+set".
+	Set rules.Changes `yaml:"set"`
 	// File is a path, which may have * and ? in it.
 	File string `yaml:"file" check:"path"`
 }
@@ -156,7 +177,7 @@ type RuleSetEntry struct {
 type ScopeDefaults struct {
 	// Discover makes scopes appear by themselves when they have workers.
 	Discover bool `yaml:"discover"`
-	// RuleSet judges them. If it is not set and zeta-auto is not loaded, it is
+	// RuleSet evaluates them. If it is not set and zeta-auto is not loaded, it is
 	// the only rule set that is.
 	RuleSet string `yaml:"rule_set"`
 	// Shadows are rule sets that are evaluated besides, for comparison.
@@ -169,7 +190,7 @@ type ScopeDefaults struct {
 type Scope struct {
 	// Match has one value for each label of the rule set's scope_by.
 	Match map[string]string `yaml:"match"`
-	// RuleSet judges the scope; empty in the file: that of ScopeDefaults.
+	// RuleSet evaluates the scope; empty in the file: that of ScopeDefaults.
 	RuleSet string `yaml:"rule_set"`
 	// Shadows are evaluated besides; not set: those of ScopeDefaults, if the rule
 	// set is the same too.
@@ -186,8 +207,32 @@ type Scope struct {
 	FailureBackoff time.Duration `yaml:"failure_backoff" check:"least=1s"`
 	// ConvergenceTimeout is how long workers may take to register.
 	ConvergenceTimeout time.Duration `yaml:"convergence_timeout" check:"least=1s"`
-	// Actuator is what changes the worker count.
-	Actuator Actuator `yaml:"actuator"`
+	// Drain says whether, and how, a worker may be emptied and removed.
+	Drain Drain `yaml:"drain"`
+	// Actuator is what changes the worker count: one of the kinds, or none.
+	Actuator document.Sections `yaml:"actuator" check:"kinds=actuator"`
+}
+
+// Drain is how a worker of a scope is emptied before it is removed.
+type Drain struct {
+	// Enabled lets recommendations, in a mode that acts, and people drain workers.
+	Enabled bool `yaml:"enabled"`
+	// Cluster is the name of the scope's cluster in Clusters; empty: the value of
+	// the label cluster in Match, or else the only cluster that there is.
+	Cluster string `yaml:"cluster"`
+	// WorkerAttribute is the member attribute whose value is the name that the
+	// platform has for the worker; empty: the workers bear none.
+	WorkerAttribute string `yaml:"worker_attribute"`
+	// Timeout is how long a drain waits for jobs in batch mode, and for everything
+	// else before the worker is empty.
+	Timeout time.Duration `yaml:"timeout" check:"least=1s"`
+	// Batch says what is done about jobs in batch mode.
+	Batch string `yaml:"batch" check:"oneof=wait"`
+	// Hold has a job of our own take the worker's slots while it goes, where they
+	// are fixed.
+	Hold bool `yaml:"hold"`
+	// AllowStateMembers lets a worker go that holds a part of Zeta's state.
+	AllowStateMembers bool `yaml:"allow_state_members"`
 }
 
 // Bounds are the keys that a scope sets; nil: as the rule set has it.
@@ -200,33 +245,20 @@ type Bounds struct {
 	FloorDelay *time.Duration `yaml:"floor_delay"`
 }
 
-// State is where decisions, pauses and history are kept.
-type State struct {
-	// Type is file, memory or kubernetes.
-	Type string `yaml:"type" check:"oneof=file|memory|kubernetes"`
-	// Path is the file of type file.
-	Path string `yaml:"path" check:"required,path"`
-	// Namespace is where type kubernetes keeps its ConfigMaps, and leadership
-	// its Lease.
-	Namespace string `yaml:"namespace"`
-	// Name begins the names of both.
-	Name string `yaml:"name" check:"required"`
-	// Kubeconfig is how to reach the cluster; empty: the one that we run in.
-	Kubeconfig string `yaml:"kubeconfig" check:"file"`
-}
-
-// Leadership says how replicas agree on who decides.
-type Leadership struct {
-	// Type is none, one replica, or kubernetes, any number of them.
-	Type string `yaml:"type" check:"oneof=none|kubernetes"`
-	// LockFile keeps a second process from deciding; empty: no lock.
-	LockFile string `yaml:"lock_file" check:"path"`
-	// LeaseDuration is how long the others wait for a leader that is silent,
-	// RenewDeadline when that leader has stopped at the latest, RetryPeriod how
-	// often each of them tries.
-	LeaseDuration time.Duration `yaml:"lease_duration" check:"least=1s"`
-	RenewDeadline time.Duration `yaml:"renew_deadline" check:"least=1s"`
-	RetryPeriod   time.Duration `yaml:"retry_period" check:"least=100ms"`
+// Jobs are what jobs can be restored from, because Zeta does not give back what
+// they were submitted with.
+type Jobs struct {
+	// Folder has the configs of jobs by id or name, for all clusters, and in folders
+	// that are called as a cluster for that one; empty: none are registered.
+	Folder string `yaml:"folder" check:"path=read"`
+	// SecretsFolder has the files that ${file:NAME} in a config names; empty: none
+	// may be named.
+	SecretsFolder string `yaml:"secrets_folder" check:"path=read"`
+	// Key seals the configs that are submitted through the API; empty, with KeyFile
+	// empty: none are kept.
+	Key promconfig.Secret `yaml:"key"`
+	// KeyFile has keys, one a line, the first of which seals.
+	KeyFile string `yaml:"key_file" check:"file=filled"`
 }
 
 // History bounds what is kept per scope.
@@ -245,24 +277,15 @@ type Alerting struct {
 	ResendDelay time.Duration `yaml:"resend_delay" check:"least=1s"`
 	// QueueCapacity is how many alerts wait while Alertmanager is away.
 	QueueCapacity int `yaml:"queue_capacity" check:"least=1"`
+	// RunbookURL is what alerts link to, with the alert's name behind a #; empty:
+	// the runbook that the service serves itself.
+	RunbookURL string `yaml:"runbook_url" check:"url"`
 }
 
 // Alertmanager is one Alertmanager.
 type Alertmanager struct {
 	// URL is its address, with the path in front of /api/v2 if there is one.
 	URL string `yaml:"url" check:"required,url"`
-	// HTTPConfig has credentials, TLS and proxy, as Prometheus has them.
-	HTTPConfig promconfig.HTTPClientConfig `yaml:"http_config"`
-}
-
-// EventWebhook is told every event.
-type EventWebhook struct {
-	// URL is posted to.
-	URL string `yaml:"url" check:"required,url"`
-	// Timeout is how long one call may take.
-	Timeout time.Duration `yaml:"timeout" check:"least=1s"`
-	// SecretFile has the key that signs the body; empty: no signature.
-	SecretFile string `yaml:"secret_file" check:"file"`
 	// HTTPConfig has credentials, TLS and proxy, as Prometheus has them.
 	HTTPConfig promconfig.HTTPClientConfig `yaml:"http_config"`
 }

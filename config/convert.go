@@ -15,6 +15,9 @@ func (c *Config) EvaluatorConfig() evaluator.Config {
 		RuleSets: c.Rules, Discover: c.ScopeDefaults.Discover, DefaultRuleSet: c.ScopeDefaults.RuleSet,
 		DefaultShadows: c.ScopeDefaults.Shadows, ForgetAfter: c.ScopeDefaults.ForgetAfter,
 	}
+	for i := range c.Clusters {
+		out.Clusters = append(out.Clusters, c.Clusters[i].Name)
+	}
 	for _, s := range c.Scopes {
 		out.Scopes = append(out.Scopes, evaluator.ScopeConfig{
 			Match: s.Match, RuleSet: s.RuleSet, Shadows: s.Shadows, Bounds: c.scopeBounds(s),
@@ -33,6 +36,9 @@ func (c *Config) scopeBounds(s Scope) *scaling.Bounds {
 	return &b
 }
 
+// autoMethod is the http_method that is found out.
+const autoMethod = "auto"
+
 // RemoteOptions are those of the section prometheus, which must not be nil.
 // Logger, registerer and user agent are the caller's to add.
 func (c *Config) RemoteOptions() source.RemoteOptions {
@@ -40,6 +46,9 @@ func (c *Config) RemoteOptions() source.RemoteOptions {
 	o := source.RemoteOptions{
 		URLs: p.URLs, Timeout: p.Timeout, MaxResponse: int64(p.MaxResponse), LookbackDelta: p.LookbackDelta,
 		Headers: p.Headers, QueryParams: url.Values{}, HTTPClientConfig: &p.HTTPConfig,
+	}
+	if p.HTTPMethod != autoMethod {
+		o.Method = p.HTTPMethod
 	}
 	for k, v := range p.QueryParams {
 		o.QueryParams.Set(k, v)

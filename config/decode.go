@@ -1,262 +1,380 @@
 package config
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
+	"syscall"
 
+	promconfig "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/document"
+	"github.com/zeta-scaler/zeta-scaler/kube"
 )
 
-// leaf is one configured value: the smallest thing that a later layer can
-// override. A list is one leaf.
-type leaf struct {
-	// path leads from the root to the value.
-	path  []string
-	value reflect.Value
-}
-
-// decoder turns the nodes of one layer into leaves.
+// decoder decodes one layer: the file, a variable or a flag.
 type decoder struct {
-	*report
+	*document.Decoder
+	report *report
 	origin Origin
-	// name is the file, the variable or the flag that is read.
-	name string
 	// dir is what relative paths are relative to, "" for the working directory.
 	dir string
 }
 
-func (d *decoder) pos(n *yaml.Node) rules.Position {
-	return rules.Position{File: d.name, Line: n.Line, Column: n.Column}
-}
-
-func (d *decoder) failf(n *yaml.Node, check, hint, format string, args ...any) {
-	d.failAt(d.pos(n), check, hint, format, args...)
-}
-
-func (d *decoder) note(path string, n *yaml.Node) {
-	d.places[path] = place{origin: d.origin, pos: d.pos(n)}
-}
-
-// join appends a key to a path as people read it.
-func join(prefix, name string) string {
-	if prefix == "" {
-		return name
+// decoder returns the decoder of a layer; name is the file, the variable or the
+// flag that is read.
+func (r *report) decoder(origin Origin, name, dir string) *decoder {
+	d := &decoder{report: r, origin: origin, dir: dir}
+	d.Decoder = &document.Decoder{
+		Report: r.Report, Schema: d.schema(), Name: name,
+		Layered: true, EmptyIsNone: true, FlagsToo: origin == FromFlag,
+		Note:        func(path string, n *yaml.Node) { r.places[path] = place{origin: origin, pos: d.Pos(n)} },
+		RefuseEntry: d.secretEntry,
 	}
-	return prefix + "." + name
+	return d
 }
 
-func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
-
-// title is a path as an error begins with.
-func title(path string) string {
-	if path == "" {
-		return "the configuration"
-	}
-	return path
+// schema is what the configuration is made of.
+func schema(kinds map[string]document.Kinds) *document.Schema {
+	return (&decoder{report: &report{kinds: kinds}}).schema()
 }
 
-// section decodes a mapping into leaves. path is where it stands as people
-// read it, below are the leaves' paths relative to.
-func (d *decoder) section(n *yaml.Node, t reflect.Type, path string, below []string) []leaf {
-	if isNull(n) {
-		return []leaf{{path: extend(below, present)}}
+func (d *decoder) schema() *document.Schema {
+	return &document.Schema{
+		Types: map[reflect.Type]document.DecodeFunc{
+			reflect.TypeFor[ScrapeConfigs]():         d.scrapeConfigs,
+			reflect.TypeFor[promconfig.Secret]():     d.secret,
+			reflect.TypeFor[promconfig.URL]():        d.proxyURL,
+			reflect.TypeFor[promconfig.TLSVersion](): d.tlsVersion,
+			reflect.TypeFor[map[string]any]():        d.claims,
+		},
+		Words: map[string]document.WordFunc{
+			"url":        d.httpURL,
+			"address":    d.address,
+			"host":       d.host,
+			"path":       d.path,
+			"file":       d.file,
+			"program":    d.program,
+			"kubeconfig": d.kubeconfig,
+		},
+		Kinds:       d.report.kinds,
+		Adjust:      d.adjust,
+		UnknownHint: unknownHint,
 	}
-	if n.Kind != yaml.MappingNode {
-		d.failf(n, rules.CheckType, "", "%s is %s, expected a section with keys", title(path), d.kind(n, path))
-		return nil
-	}
-	leaves := []leaf{{path: extend(below, present)}}
-	fields := fieldsOf(t)
-	d.eachKey(n, path, func(key, value *yaml.Node) {
-		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key.Value })
-		if i < 0 || fields[i].checks.has("flagonly") && d.origin != FromFlag {
-			d.unknown(key, path, fields)
-			return
-		}
-		leaves = append(leaves, d.member(key, value, fields[i], join(path, fields[i].name), extend(below, fields[i].name))...)
-	})
-	return leaves
 }
 
-// member decodes the value of one key.
-func (d *decoder) member(key, value *yaml.Node, f field, path string, below []string) []leaf {
-	switch shapeOf(f.typ) {
-	case section:
-		d.note(path, key)
-		t := f.typ
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		return d.section(value, t, path, below)
-	case table:
-		d.note(path, key)
-		return d.table(value, f, path, below)
-	case list:
-		d.note(path, key)
+// adjust completes what the tags say.
+func (d *decoder) adjust(owner reflect.Type, f *document.Field) bool {
+	if section, ok := f.Checks["kind"]; ok {
+		f.Checks["oneof"] = strings.Join(d.report.kinds[section].Names(), "|")
+	}
+	return prometheusKey(owner, f)
+}
+
+// prometheusKey says how the keys of Prometheus' own types are checked, and
+// drops those that have no meaning here: there is no secret manager to refer to,
+// and a header for a proxy could only hold a secret in the file.
+func prometheusKey(owner reflect.Type, f *document.Field) bool {
+	if owner.PkgPath() != reflect.TypeFor[promconfig.HTTPClientConfig]().PkgPath() {
+		return true
+	}
+	switch {
+	case strings.HasSuffix(f.Name, "_ref"), f.Name == "proxy_connect_header":
+		return false
+	case strings.HasSuffix(f.Name, "_file"), f.Name == "files":
+		f.Checks["file"] = "filled"
+	case f.Name == "token_url":
+		f.Checks["url"] = ""
+	}
+	return true
+}
+
+func unknownHint(section document.Path, key string) string {
+	switch path := section.Full; {
+	case path == "web" && key == "enable_lifecycle":
+		return "it is a flag only: --web.enable-lifecycle"
+	case path == "scope_defaults" && (key == "mode" || key == "actuator"):
+		return "a default never acts: list the scope by name in scopes and set it there"
+	case strings.HasSuffix(key, "_ref") && strings.Contains(path, httpConfig):
+		return "there is no secret manager here: use the key that ends in _file"
+	}
+	return ""
+}
+
+// claims decodes the free mapping below oauth2.
+func (d *decoder) claims(_ *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
+	var m map[string]any
+	if n.Decode(&m) != nil {
+		d.Fail(n, document.CheckType, "", "%s is %s, expected a mapping of names to values", p.Subject, d.KindOf(n, p))
+		return nil, false
+	}
+	return m, true
+}
+
+func (d *decoder) tlsVersion(_ *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
+	s, ok := d.Text(n, p)
+	v, known := promconfig.TLSVersions[s]
+	if ok && !known {
+		d.Fail(n, document.CheckValue, "", "%s is %s, expected TLS10, TLS11, TLS12 or TLS13", p.Subject, strconv.Quote(s))
+	}
+	return v, ok && known
+}
+
+// address checks what is listened on.
+func (d *decoder) address(_ *document.Decoder, n *yaml.Node, s, _ string, p document.Path) (string, bool) {
+	if _, port, err := net.SplitHostPort(s); err != nil || !isPort(port) {
+		d.Fail(n, document.CheckValue, "write host:port or :port, an IPv6 host in brackets", "%s is %s, expected an address such as :9880", p.Subject, strconv.Quote(s))
+		return s, false
+	}
+	return s, true
+}
+
+// host checks a name that the header Host may have.
+func (d *decoder) host(_ *document.Decoder, n *yaml.Node, s, _ string, p document.Path) (string, bool) {
+	name := strings.TrimPrefix(s, "*.")
+	if s != "*" && !hostName.MatchString(name) {
+		d.Fail(n, document.CheckValue, "write the name alone, without a scheme, a port or a path", "%s is %s, expected a host such as scaler.example.com or *.example.com",
+			p.Subject, strconv.Quote(s))
+		return s, false
+	}
+	return s, true
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n <= 65535
+}
+
+// httpURL checks the address of a server.
+func (d *decoder) httpURL(_ *document.Decoder, n *yaml.Node, s, _ string, p document.Path) (string, bool) {
+	u, err := url.Parse(s)
+	shown := strconv.Quote(s)
+	if err != nil || strings.ContainsAny(s, "@?#") {
+		shown = "a text" // there may be a password or a token in it
+	}
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https":
+		d.Fail(n, document.CheckValue, "begin with http:// or https://", "%s is %s, expected a URL such as http://host:9090", p.Subject, shown)
+	case u.User != nil:
+		d.Fail(n, CheckSecret, "use http_config.basic_auth with password_file", "%s has a user or a password in it", p.Subject)
+	case u.Hostname() == "" || u.Port() != "" && !isPort(u.Port()):
+		d.Fail(n, document.CheckValue, "", "%s is %s, expected a URL with a host, such as http://host:9090", p.Subject, shown)
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		d.Fail(n, document.CheckValue, "leave out what begins with ? or #", "%s has a query or a fragment, expected a URL without them", p.Subject)
 	default:
-		d.note(path, value)
+		return s, true
 	}
-	v, ok := d.value(value, f.typ, f.checks, path)
-	if !ok && shapeOf(f.typ) != list {
-		return nil
-	}
-	// A list with bad elements is kept, so that the others are checked too.
-	return []leaf{{path: below, value: v}}
+	return s, false
 }
 
-// table decodes a mapping with free keys.
-func (d *decoder) table(n *yaml.Node, f field, path string, below []string) []leaf {
-	leaves := []leaf{{path: extend(below, present)}}
-	switch {
-	case isNull(n):
-		return leaves
-	case n.Kind != yaml.MappingNode:
-		d.failf(n, rules.CheckType, "", "%s is %s, expected a mapping of names to values", path, d.kind(n, path))
-		return nil
+// path makes a relative path of the file relative to the file's folder. The
+// arguments file and folder say what is made, or written, when the service runs;
+// it is checked that it can be. The argument read is a folder that is there.
+func (d *decoder) path(_ *document.Decoder, n *yaml.Node, s, argument string, p document.Path) (string, bool) {
+	s = d.resolve(s)
+	if argument == "read" && s != "" {
+		why := unlistable(s)
+		if why != "" {
+			d.Fail(n, CheckFile, d.resolved(n, s), "%s names the folder %s, which cannot be read: %s", p.Subject, strconv.Quote(n.Value), why)
+		}
+		return s, why == ""
 	}
-	d.eachKey(n, path, func(key, value *yaml.Node) {
-		if key.Value == "" || strings.ContainsFunc(key.Value, unicode.IsControl) {
-			d.failf(key, rules.CheckValue, "", "a key of %s is empty or has control characters in it", path)
-			return
+	if argument == "" || s == "" || !d.report.local {
+		return s, true
+	}
+	if err := creatable(s, argument == "folder"); err != nil {
+		hint := d.resolved(n, s)
+		if hint == "" {
+			hint = "check as the user that the service runs as"
 		}
-		entry := field{typ: elem(f.typ), checks: f.checks}
-		if d.secretEntry(key, value, path) {
-			return
-		}
-		leaves = append(leaves, d.member(key, value, entry, join(path, key.Value), extend(below, key.Value))...)
-	})
-	return leaves
+		d.Fail(n, CheckFile, hint, "%s names %s, which cannot be written: %v", p.Subject, strconv.Quote(n.Value), err)
+		return s, false
+	}
+	return s, true
 }
 
-// eachKey visits the keys of a mapping; one that is there twice is an error.
-func (d *decoder) eachKey(n *yaml.Node, path string, visit func(key, value *yaml.Node)) {
-	first := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
+// creatable says what keeps a file, or a folder, from being made or written by
+// this process.
+func creatable(path string, folder bool) error {
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir() != folder:
+		return errors.New(map[bool]string{true: "it is no folder", false: "it is a folder"}[folder])
+	case err == nil && folder:
+		return access(path, mayWrite|mayExecute)
+	case err == nil:
+		return access(path, mayWrite)
+	case !missing(err):
+		return errors.New(reason(err))
+	}
+	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
+		info, err := os.Stat(above)
 		switch {
-		case key.Kind != yaml.ScalarNode:
-			d.failf(key, rules.CheckType, "", "a key of %s is %s, expected a name", title(path), d.kind(key, path))
-		case first[key.Value] > 0:
-			d.failf(key, rules.CheckDuplicateKey, "", "key %q is there twice in %s, first in line %d", key.Value, title(path), first[key.Value])
-		default:
-			first[key.Value] = max(key.Line, 1)
-			visit(key, value)
+		case err == nil && !info.IsDir():
+			return fmt.Errorf("%s is no folder", above)
+		case err == nil:
+			if err := access(above, mayWrite|mayExecute); err != nil {
+				return fmt.Errorf("nothing can be made in %s: %w", above, err)
+			}
+			return nil
+		case !missing(err) || filepath.Dir(above) == above:
+			return errors.New(reason(err))
 		}
 	}
 }
 
-// unknown reports a key that nothing reads.
-func (d *decoder) unknown(key *yaml.Node, path string, fields []field) {
-	hint := rules.DidYouMean(key.Value, names(fields))
+// missing reports whether there is no such file, or a file where a folder would
+// be.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func (d *decoder) resolve(path string) string {
+	if path == "" || d.dir == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(d.dir, path)
+}
+
+// file checks that a file that others will read is there; the argument filled
+// says that there must be something in it.
+func (d *decoder) file(_ *document.Decoder, n *yaml.Node, s, argument string, p document.Path) (string, bool) {
+	s = d.resolve(s)
+	why := unreadable(s, argument == "filled")
+	if why == "" {
+		return s, true
+	}
+	d.Fail(n, CheckFile, d.resolved(n, s), "%s names the file %s, which %s", p.Subject, strconv.Quote(n.Value), why)
+	return s, false
+}
+
+// resolved says where a relative path leads to.
+func (d *decoder) resolved(n *yaml.Node, path string) string {
+	if d.dir == "" || path == n.Value {
+		return ""
+	}
+	return "relative to the folder of the configuration file, it is " + path
+}
+
+// unreadable says why a file cannot be used, empty if it can.
+func unreadable(path string, filled bool) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return "cannot be read: " + reason(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
-	case path == "web" && key.Value == "enable_lifecycle":
-		hint = "it is a flag only: --web.enable-lifecycle"
-	case path == "scope_defaults" && (key.Value == "mode" || key.Value == "actuator"):
-		hint = "a default never acts: list the scope by name in scopes and set it there"
-	case strings.HasSuffix(key.Value, "_ref") && strings.Contains(path, httpConfig):
-		hint = "there is no secret manager here: use the key that ends in _file"
+	case err != nil:
+		return "cannot be read: " + reason(err)
+	case info.IsDir():
+		return "cannot be read: it is a folder"
+	case !filled:
+		return ""
 	}
-	d.failf(key, rules.CheckUnknownKey, hint, "unknown key %q in %s", keyName(key.Value, path), title(path))
-}
-
-// keyName is a key as errors show it. Where secrets stand, one that lacks the
-// space after its colon, as in {password:x}, is shown without what was meant to
-// be the value.
-func keyName(key, path string) string {
-	end := strings.IndexAny(key, ": \t\"'")
-	if end < 0 || !secretPath(path) {
-		return key
-	}
-	return key[:end] + "…"
-}
-
-// structure decodes a struct that is an element of a list: nothing overrides
-// its keys one by one.
-func (d *decoder) structure(n *yaml.Node, t reflect.Type, path string) (reflect.Value, bool) {
-	before := len(d.errs)
-	v := newSection(t).Elem()
-	for _, l := range d.section(n, t, path, nil) {
-		assign(v, l.path, l.value)
-	}
-	return v, len(d.errs) == before
-}
-
-// list decodes every element.
-func (d *decoder) list(n *yaml.Node, t reflect.Type, c checks, path string) (reflect.Value, bool) {
-	out := reflect.MakeSlice(t, 0, len(n.Content))
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes))
 	switch {
-	case isNull(n):
-		return out, true
-	case n.Kind != yaml.SequenceNode:
-		hint := ""
-		if n.Kind == yaml.ScalarNode {
-			hint = "write it in brackets: [value]"
+	case err != nil:
+		return "cannot be read: " + reason(err)
+	case len(bytes.TrimSpace(b)) == 0:
+		return "is empty"
+	}
+	return ""
+}
+
+// unlistable says why a folder cannot be read, empty if it can.
+func unlistable(s string) string {
+	info, err := os.Stat(s)
+	if err == nil && !info.IsDir() {
+		return "it is no folder"
+	}
+	if err == nil {
+		err = access(s, mayRead|mayExecute)
+	}
+	if err != nil {
+		return reason(err)
+	}
+	return ""
+}
+
+// reason is the last part of an error of the system, as paths are said already.
+func reason(err error) string {
+	why := err.Error()
+	if i := strings.LastIndex(why, ": "); i >= 0 {
+		why = why[i+2:]
+	}
+	return why
+}
+
+// program checks that a command can be run: a path, or a name that is looked up
+// in PATH.
+func (d *decoder) program(_ *document.Decoder, n *yaml.Node, s, _ string, p document.Path) (string, bool) {
+	name := s
+	if strings.ContainsRune(s, filepath.Separator) {
+		if name = d.resolve(s); !strings.ContainsRune(name, filepath.Separator) {
+			name = "." + string(filepath.Separator) + name // a name alone would be looked up in PATH
 		}
-		d.failf(n, rules.CheckType, hint, "%s is %s, expected a list", path, d.kind(n, path))
-		return out, false
 	}
-	ok := true
-	for i, item := range n.Content {
-		p := at(path, i)
-		d.note(p, item)
-		// A bad element keeps its place, so that the indexes of the others hold.
-		v, good := d.value(item, t.Elem(), c, p)
-		if !good && (!v.IsValid() || v.Kind() != reflect.Struct) {
-			v = reflect.Zero(t.Elem())
-		}
-		out = reflect.Append(out, v)
-		ok = ok && good
+	found, err := exec.LookPath(name)
+	if err == nil {
+		err = interpreted(found)
 	}
-	return out, ok
+	if err != nil {
+		d.Fail(n, CheckFile, d.resolved(n, name), "%s names the command %s, which cannot be run: %s", p.Subject, strconv.Quote(n.Value), reason(err))
+		return name, false
+	}
+	return name, true
 }
 
-// path makes a relative path of the file relative to the file's folder.
-func (d *decoder) path(p string) string {
-	if p == "" || d.dir == "" || filepath.IsAbs(p) {
-		return p
+// interpreted checks the interpreter that a script names in its first line. One
+// that is missing is reported by the system as if the script were.
+func interpreted(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil //nolint:nilerr // a program need not be readable
 	}
-	return filepath.Join(d.dir, p)
-}
-
-func extend(path []string, name string) []string {
-	return append(slices.Clone(path), name)
-}
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
-
-// kind is what a node is, for people. Its text is left out where it may be a
-// secret.
-func (d *decoder) kind(n *yaml.Node, path string) string {
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := io.ReadFull(f, head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	line, script := strings.CutPrefix(line, "#!")
+	words := strings.Fields(line)
 	switch {
-	case n.Kind == yaml.MappingNode:
-		return "a mapping"
-	case n.Kind == yaml.SequenceNode:
-		return "a list"
-	case n.Kind != yaml.ScalarNode:
-		return "something else"
-	case n.ShortTag() == "!!null":
-		return "empty"
-	case secretPath(path):
-		return "a text"
+	case !script:
+		return nil
+	case strings.HasSuffix(line, "\r"):
+		return errors.New("its first line ends with a carriage return, which becomes a part of the interpreter's name")
+	case len(words) == 0:
+		return errors.New("its first line names no interpreter")
 	}
-	v := []rune(n.Value)
-	if len(v) > 60 {
-		v = append(v[:60], '…')
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return fmt.Errorf("its interpreter %s cannot be run", words[0])
 	}
-	switch n.ShortTag() {
-	case "!!int", "!!float":
-		return "the number " + string(v)
-	case "!!bool":
-		return string(v)
+	return nil
+}
+
+// kubeconfig checks that a file says how to reach a cluster.
+func (d *decoder) kubeconfig(_ *document.Decoder, n *yaml.Node, s, _ string, p document.Path) (string, bool) {
+	s, ok := d.file(d.Decoder, n, s, "filled", p)
+	if !ok {
+		return s, false
 	}
-	if strings.Contains(n.Value, "@") {
-		return "a text" // an address may have a password in it
+	if _, err := kube.Open(kube.Options{Kubeconfig: s}); err != nil {
+		d.Fail(n, CheckFile, "", "%s: %v", p.Subject, err)
+		return s, false
 	}
-	return "the text " + strconv.Quote(string(v))
+	return s, true
 }

@@ -5,6 +5,7 @@ import (
 
 	promconfig "github.com/prometheus/common/config"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -15,66 +16,58 @@ const DefaultRuleSet = "zeta-auto"
 // own to Load.
 const DefaultListenAddress = ":9880"
 
-// defaulter is a struct with defaults. What it sets is overwritten by what is
-// configured.
-type defaulter interface{ setDefaults() }
-
-func (c *Config) setDefaults() {
+// SetDefaults implements document.Defaulter, as do those below.
+func (c *Config) SetDefaults() {
 	c.Log = Log{Level: "info", Format: "logfmt"}
 	c.Web = Web{ListenAddress: DefaultListenAddress, OpenReads: true}
 	c.Probe.HTTPConfig = promconfig.DefaultHTTPClientConfig
 	c.RuleSets = []RuleSetEntry{{Pack: DefaultRuleSet}}
 	c.ScopeDefaults = ScopeDefaults{Discover: true, RuleSet: DefaultRuleSet, ForgetAfter: time.Hour}
-	c.State = State{Type: "file", Path: "data/state.db", Name: "zeta-scaler"}
-	c.Leadership = Leadership{
-		Type: "none", LockFile: "data/lock",
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
-	}
 	c.History = History{MaxRecords: 1000, MaxAge: 7 * 24 * time.Hour}
 	c.Alerting = Alerting{ResendDelay: time.Minute, QueueCapacity: 10000}
-	c.Events = []string{"log"}
 	c.Metrics = Metrics{PerSignal: true}
 }
 
-func (p *Prometheus) setDefaults() {
+// SetDefaults asks the server on this machine.
+func (p *Prometheus) SetDefaults() {
 	p.URLs = []string{"http://localhost:9090"}
 	p.Timeout = 10 * time.Second
-	p.MaxResponse = 64 * MiB
+	p.MaxResponse = 64 * document.MiB
 	p.LookbackDelta = 5 * time.Minute
+	p.HTTPMethod = autoMethod
 	p.HTTPConfig = promconfig.DefaultHTTPClientConfig
 }
 
-func (e *Embedded) setDefaults() {
+// SetDefaults keeps 15 days below the working directory.
+func (e *Embedded) SetDefaults() {
 	e.Path = "data/tsdb"
 	e.Retention = 15 * 24 * time.Hour
 }
 
-func (c *Cluster) setDefaults() {
+// SetDefaults bounds what one endpoint may take of time and memory.
+func (c *Cluster) SetDefaults() {
 	c.EndpointTimeout = 3 * time.Second
-	c.MaxResponse = 32 * MiB
+	c.MaxResponse = 32 * document.MiB
 	c.HTTPConfig = promconfig.DefaultHTTPClientConfig
 }
 
-func (s *Scope) setDefaults() {
+// SetDefaults lets a scope do nothing by itself.
+func (s *Scope) SetDefaults() {
 	s.Mode = scaling.Advisory
 	s.Deployment = scaling.Session
 	s.Cooldown = 5 * time.Minute
 	s.FailureBackoff = 3 * time.Minute
 	s.ConvergenceTimeout = 10 * time.Minute
+	s.Drain.SetDefaults()
 }
 
-func (a *Alertmanager) setDefaults() { a.HTTPConfig = promconfig.DefaultHTTPClientConfig }
-
-func (e *EventWebhook) setDefaults() {
-	e.Timeout = 10 * time.Second
-	e.HTTPConfig = promconfig.DefaultHTTPClientConfig
+// SetDefaults drains nothing.
+func (d *Drain) SetDefaults() {
+	d.WorkerAttribute = "worker"
+	d.Timeout = 15 * time.Minute
+	d.Batch = "wait"
+	d.Hold = true
 }
 
-func (a *ExecActuator) setDefaults() { a.Timeout = time.Minute }
-
-func (a *WebhookActuator) setDefaults() {
-	a.Timeout = 10 * time.Second
-	a.HTTPConfig = promconfig.DefaultHTTPClientConfig
-}
-
-func (a *YARNActuator) setDefaults() { a.HTTPConfig = promconfig.DefaultHTTPClientConfig }
+// SetDefaults asks as Prometheus does.
+func (a *Alertmanager) SetDefaults() { a.HTTPConfig = promconfig.DefaultHTTPClientConfig }

@@ -9,7 +9,7 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // EnvPrefix begins every variable that is read. The separator is doubled,
@@ -26,8 +26,8 @@ func variable(path string) string {
 }
 
 // envLeaves decodes the variables that begin with EnvPrefix.
-func (r *report) envLeaves(env []string) []leaf {
-	var out []leaf
+func (r *report) envLeaves(env []string) []document.Leaf {
+	var out []document.Leaf
 	env = slices.Clone(env)
 	slices.Sort(env)
 	for _, entry := range env {
@@ -35,8 +35,7 @@ func (r *report) envLeaves(env []string) []leaf {
 		if !strings.HasPrefix(name, EnvPrefix) {
 			continue
 		}
-		d := &decoder{report: r, origin: FromEnvironment, name: name}
-		if l, ok := d.fromVariable(name, value); ok {
+		if l, ok := r.decoder(FromEnvironment, name, "").fromVariable(name, value); ok {
 			out = append(out, l)
 		}
 	}
@@ -44,54 +43,54 @@ func (r *report) envLeaves(env []string) []leaf {
 }
 
 // fromVariable finds the key that a variable means and decodes its value.
-func (d *decoder) fromVariable(name, value string) (leaf, bool) {
+func (d *decoder) fromVariable(name, value string) (document.Leaf, bool) {
 	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), envSeparator)
-	t, path := reflect.TypeFor[Config](), []string{}
+	section, path := document.Root[Config](), []string{}
 	for i, part := range parts {
-		f, ok := fieldOf(t, part)
-		if !ok || f.checks.has("flagonly") {
-			d.unknownVariable(name, t, path, part)
-			return leaf{}, false
+		f, ok := d.Schema.Field(section, part)
+		if !ok || f.Checks.Has("flagonly") {
+			d.unknownVariable(name, &section, path, part)
+			return document.Leaf{}, false
 		}
 		path = append(path, part)
 		last := i == len(parts)-1
-		switch kind := shapeOf(f.typ); {
-		case kind == list || f.typ == reflect.TypeFor[map[string]any]() || f.typ == reflect.TypeFor[*promconfig.Headers]():
-			d.failf(&yaml.Node{}, CheckEnvironment, "set "+strings.Join(path, ".")+" in the configuration file",
+		switch shape := d.Schema.Shape(f.Type); {
+		case shape == document.List || f.Type == reflect.TypeFor[map[string]any]() || f.Type == reflect.TypeFor[*promconfig.Headers]():
+			d.Fail(&yaml.Node{}, CheckEnvironment, "set "+strings.Join(path, ".")+" in the configuration file",
 				"%s is a list, which only the file can have", strings.Join(path, "."))
-			return leaf{}, false
-		case kind == table && i == len(parts)-2:
+			return document.Leaf{}, false
+		case shape == document.Table && i == len(parts)-2:
 			return d.tableVariable(f, path, parts[i+1], value)
-		case kind == section && !last:
-			t = elem(f.typ)
+		case shape == document.Section && !last:
+			section = f
 			continue
-		case kind == scalar && last:
-			return d.scalarVariable(f.typ, f.checks, path, value)
-		case kind == scalar:
+		case shape == document.Scalar && last:
+			return d.scalarVariable(f, path, value)
+		case shape == document.Scalar:
 			d.unknownVariable(name, nil, path, parts[i+1])
 		default:
-			d.failf(&yaml.Node{}, CheckEnvironment, d.known(elem(f.typ), path), "%s is a section, which has no value of its own", strings.Join(path, "."))
+			d.Fail(&yaml.Node{}, CheckEnvironment, d.known(f, path), "%s is a section, which has no value of its own", strings.Join(path, "."))
 		}
-		return leaf{}, false
+		return document.Leaf{}, false
 	}
-	return leaf{}, false
+	return document.Leaf{}, false
 }
 
 // tableVariable decodes an entry of headers or query_params. Names of headers
 // have dashes and no case, names of parameters are taken in lower case.
-func (d *decoder) tableVariable(f field, path []string, key, value string) (leaf, bool) {
-	if f.checks.has("headers") {
+func (d *decoder) tableVariable(f document.Field, path []string, key, value string) (document.Leaf, bool) {
+	if f.Checks.Has("headers") {
 		key = http.CanonicalHeaderKey(strings.ReplaceAll(key, "_", "-"))
 	}
-	return d.scalarVariable(elem(f.typ), f.checks, append(path, key), value)
+	return d.scalarVariable(document.Field{Type: document.Elem(f.Type), Checks: f.Checks}, append(path, key), value)
 }
 
-func (d *decoder) scalarVariable(t reflect.Type, c checks, path []string, value string) (leaf, bool) {
-	n := scalarNode(t, value)
-	p := strings.Join(path, ".")
-	d.note(p, n)
-	v, ok := d.value(n, t, c, p)
-	return leaf{path: path, value: v}, ok
+func (d *decoder) scalarVariable(f document.Field, path []string, value string) (document.Leaf, bool) {
+	n := scalarNode(f.Type, value)
+	p := document.At(strings.Join(path, "."))
+	d.Note(p.Full, n)
+	v, ok := d.Value(n, f, p)
+	return document.Leaf{Path: path, Value: v}, ok
 }
 
 // scalarNode makes a node of a text from outside of the file. A text stays one
@@ -104,27 +103,28 @@ func scalarNode(t reflect.Type, value string) *yaml.Node {
 	return n
 }
 
-func (d *decoder) unknownVariable(name string, t reflect.Type, path []string, part string) {
+// unknownVariable reports a variable that means no key; section is where it
+// would stand, nil if nowhere.
+func (d *decoder) unknownVariable(name string, section *document.Field, path []string, part string) {
 	hint := ""
-	if t != nil {
-		hint = d.known(t, path)
-		if near := rules.DidYouMean(part, names(fieldsOf(t))); strings.HasPrefix(near, "did you mean ") {
-			word := strings.TrimSuffix(strings.TrimPrefix(near, "did you mean "), "?")
-			hint = "did you mean " + variable(strings.Join(append(slices.Clone(path), word), ".")) + "?"
+	if section != nil {
+		hint = d.known(*section, path)
+		if near := document.Nearest(part, document.Names(d.Schema.Fields(*section))); near != "" {
+			hint = "did you mean " + variable(strings.Join(append(slices.Clone(path), near), ".")) + "?"
 		}
 	}
-	d.failf(&yaml.Node{}, CheckEnvironment, hint, "the environment variable %s means no key of the configuration", name)
+	d.Fail(&yaml.Node{}, CheckEnvironment, hint, "the environment variable %s means no key of the configuration", name)
 }
 
 // known lists the variables of a section.
-func (d *decoder) known(t reflect.Type, path []string) string {
-	if t.Kind() != reflect.Struct {
+func (d *decoder) known(section document.Field, path []string) string {
+	if d.Schema.Shape(section.Type) == document.Table {
 		return "add " + envSeparator + "NAME"
 	}
 	var out []string
-	for _, f := range fieldsOf(t) {
-		if shapeOf(f.typ) != list && !f.checks.has("flagonly") {
-			out = append(out, variable(strings.Join(append(slices.Clone(path), f.name), ".")))
+	for _, f := range d.Schema.Fields(section) {
+		if d.Schema.Shape(f.Type) != document.List && !f.Checks.Has("flagonly") {
+			out = append(out, variable(strings.Join(append(slices.Clone(path), f.Name), ".")))
 		}
 	}
 	return "known here: " + strings.Join(out, ", ")

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // flagPaths are the keys that flags set. The flags rules.file and rules.pack
@@ -27,8 +29,8 @@ func flagPaths() map[string]string {
 
 // flagLeaves decodes flags by their names without dashes. Values are texts,
 // lists of texts or booleans.
-func (r *report) flagLeaves(flags map[string]any) ([]leaf, error) {
-	var out []leaf
+func (r *report) flagLeaves(flags map[string]any) ([]document.Leaf, error) {
+	var out []document.Leaf
 	paths := flagPaths()
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if name == "rules.file" || name == "rules.pack" {
@@ -38,14 +40,14 @@ func (r *report) flagLeaves(flags map[string]any) ([]leaf, error) {
 		if !ok {
 			return nil, fmt.Errorf("flag --%s sets nothing in the configuration", name)
 		}
-		d := &decoder{report: r, origin: FromFlag, name: "--" + name}
+		d := r.decoder(FromFlag, "--"+name, "")
 		parts := strings.Split(path, ".")
-		parent, _ := fieldOf(reflect.TypeFor[Config](), parts[0])
-		f, _ := fieldOf(elem(parent.typ), parts[1])
-		n := flagNode(f.typ, flags[name])
-		d.note(path, n)
-		if v, ok := d.value(n, f.typ, f.checks, path); ok {
-			out = append(out, leaf{path: parts, value: v})
+		section, _ := d.Schema.Field(document.Root[Config](), parts[0])
+		f, _ := d.Schema.Field(section, parts[1])
+		n := flagNode(f.Type, flags[name])
+		d.Note(path, n)
+		if v, ok := d.Value(n, f, document.At(path)); ok {
+			out = append(out, document.Leaf{Path: parts, Value: v})
 		}
 	}
 	return out, nil

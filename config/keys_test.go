@@ -12,8 +12,9 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
 
@@ -22,14 +23,14 @@ import (
 // the keys of http_config, which stands in several places, are below that name.
 func keyDefaults() map[string]string {
 	out := map[string]string{}
-	c := &Config{Prometheus: &Prometheus{}, Embedded: &Embedded{}}
-	c.setDefaults()
-	c.Prometheus.setDefaults()
-	c.Embedded.setDefaults()
-	addKeys(out, reflect.ValueOf(c).Elem(), "")
+	c := newConfig(kinds.All())
+	c.Prometheus, c.Embedded = &Prometheus{}, &Embedded{}
+	c.Prometheus.SetDefaults()
+	c.Embedded.SetDefaults()
+	addKeys(out, reflect.ValueOf(c).Elem(), document.Root[Config](), "")
 	h := promconfig.DefaultHTTPClientConfig
 	h.BasicAuth, h.Authorization, h.OAuth2 = &promconfig.BasicAuth{}, &promconfig.Authorization{}, &promconfig.OAuth2{}
-	addKeys(out, reflect.ValueOf(h), httpConfig)
+	addKeys(out, reflect.ValueOf(h), document.Field{Type: reflect.TypeOf(h)}, httpConfig)
 	for key := range out { // those of tls_config are listed once
 		if strings.HasPrefix(key, "http_config.oauth2.tls_config.") {
 			delete(out, key)
@@ -39,53 +40,53 @@ func keyDefaults() map[string]string {
 	return out
 }
 
-func addKeys(out map[string]string, v reflect.Value, path string) {
-	for _, f := range fieldsOf(v.Type()) {
-		if f.checks.has("flagonly") {
-			continue
+func addKeys(out map[string]string, v reflect.Value, section document.Field, path string) {
+	for _, f := range schema(kinds.All()).Fields(section) {
+		if !f.Checks.Has("flagonly") {
+			addKey(out, f, schema(kinds.All()).Get(v, f), document.Join(path, f.Name))
 		}
-		addKey(out, f, v.FieldByIndex(f.index), join(path, f.name))
 	}
 }
 
-func addKey(out map[string]string, f field, v reflect.Value, path string) {
-	switch shapeOf(f.typ) {
-	case section:
-		if f.name == httpConfig {
+func addKey(out map[string]string, f document.Field, v reflect.Value, path string) {
+	switch schema(kinds.All()).Shape(f.Type) {
+	case document.Section:
+		if f.Name == httpConfig {
 			out[path] = "{}"
 			return
 		}
+		if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			v = document.New(f.Type)
+		}
 		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				v = newSection(f.typ.Elem())
-			}
 			v = v.Elem()
 		}
-		if v.NumField() == 0 {
+		if len(schema(kinds.All()).Fields(f)) == 0 {
 			out[path] = "–"
 		}
-		addKeys(out, v, path)
-	case table:
+		addKeys(out, v, f, path)
+	case document.Table:
 		out[path] = "{}"
-		if e := elem(f.typ); e.Kind() == reflect.Struct {
-			addKeys(out, reflect.New(e).Elem(), path+".NAME")
+		// What can be set of a signal is documented with the signals.
+		if e := document.Elem(f.Type); e.Kind() == reflect.Struct && e != reflect.TypeFor[rules.Change]() {
+			addKeys(out, reflect.New(e).Elem(), document.Field{Type: e}, path+".NAME")
 		}
-	case list:
+	case document.List:
 		out[path] = listDefault(v)
-		if f.checks.has("required") && v.Len() == 0 {
+		if f.Checks.Has("required") && v.Len() == 0 {
 			out[path] = "required"
 		}
-		if e := elem(f.typ); e.Kind() == reflect.Struct {
-			addKeys(out, newSection(e).Elem(), path+"[]")
+		if e := document.Elem(f.Type); e.Kind() == reflect.Struct {
+			addKeys(out, document.New(e).Elem(), document.Field{Type: e}, path+"[]")
 		}
 	default:
 		out[path] = "–"
 		if v.Kind() == reflect.Pointer {
 			return
 		}
-		if s := fmt.Sprint(show(v)); f.typ.Kind() != reflect.Map && s != "" {
+		if s := fmt.Sprint(show(v)); f.Type.Kind() != reflect.Map && s != "" {
 			out[path] = s
-		} else if f.checks.has("required") {
+		} else if f.Checks.Has("required") {
 			out[path] = "required"
 		}
 	}
@@ -129,7 +130,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	for flag := range flagPaths() {
 		require.Contains(t, string(b), "`--"+flag+"`")
 	}
-	for _, check := range []string{CheckSecret, CheckEnvironment, CheckNotAvailable, CheckFile, CheckRuleSet, CheckScope, CheckActuator, CheckUnused} {
+	for _, check := range []string{CheckSecret, CheckEnvironment, CheckFile, CheckRuleSet, CheckScope, CheckActuator, CheckUnused} {
 		require.Contains(t, string(b), "`"+check+"`")
 	}
 }
@@ -137,10 +138,10 @@ func TestKeysAreDocumented(t *testing.T) {
 // TestExampleIsTheDefaults loads the example as it is.
 func TestExampleIsTheDefaults(t *testing.T) {
 	t.Chdir("..")
-	example, err := Load(Options{File: "zeta-scaler.example.yml", FileRequired: true})
+	example, err := Load(Options{Kinds: kinds.All(), File: "zeta-scaler.example.yml", FileRequired: true})
 	require.NoError(t, err)
 	require.Empty(t, example.Warnings)
-	none, err := Load(Options{})
+	none, err := Load(Options{Kinds: kinds.All()})
 	require.NoError(t, err)
 	require.Equal(t, none.String(), example.String())
 }
@@ -151,15 +152,13 @@ func TestExampleHasEveryKey(t *testing.T) {
 	require.NoError(t, err)
 	text := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(string(b), "$1")
 	text = regexp.MustCompile(`(?m)^(\s*(?:clusters|scopes|alertmanagers):) \[\]`).ReplaceAllString(text, "$1")
-	var doc yaml.Node
-	require.NoError(t, yaml.Unmarshal([]byte(text), &doc))
 
 	// Decoding tells keys that nothing reads; secrets and files are not the point.
-	r := &report{file: "example", content: []byte(text), places: map[string]place{}}
-	d := &decoder{report: r, origin: FromEnvironment, name: "example"}
-	d.section(doc.Content[0], reflect.TypeFor[Config](), "", nil)
-	for _, e := range r.errs {
-		require.Equal(t, CheckFile, e.Check, rules.Render(r.errs))
+	r, root := parseFile("example", []byte(text), kinds.All())
+	require.NotNil(t, root)
+	r.decoder(FromEnvironment, "example", "").Leaves(root, document.Root[Config](), title)
+	for _, e := range r.Errors {
+		require.Equal(t, CheckFile, e.Check, document.Render(r.Errors))
 	}
 	index, header := regexp.MustCompile(`\[\d+\]`), regexp.MustCompile(`http_headers\.X-Api-Key`)
 	shared := regexp.MustCompile(`^.*\.http_config\.`)

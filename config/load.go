@@ -9,6 +9,7 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
 
@@ -23,13 +24,18 @@ type Options struct {
 	// Flags are the flags that were given, by name without dashes, such as
 	// "web.listen-address": texts, lists of texts, booleans.
 	Flags map[string]any
+	// Kinds are what the configuration can choose from, by the keys actuator,
+	// state, leadership and events. The first of each is the default.
+	Kinds map[string]document.Kinds
+	// Local says that the service is to run here: what it writes has to be writable.
+	Local bool
 	// ListenAddress is the default of web.listen_address; empty:
 	// DefaultListenAddress.
 	ListenAddress string
 }
 
 // Load reads, merges and checks the configuration and loads its rule sets. The
-// error has everything that is wrong: a *rules.ErrorList, unless the file
+// error has everything that is wrong: a *document.ErrorList, unless the file
 // itself cannot be read.
 func Load(o Options) (*Config, error) {
 	content, err := readFile(o.File, o.FileRequired)
@@ -40,10 +46,11 @@ func Load(o Options) (*Config, error) {
 }
 
 func load(content []byte, o Options) (*Config, error) {
-	r := &report{file: o.File, content: content, places: map[string]place{}}
+	r, root := parseFile(o.File, content, o.Kinds)
+	r.local = o.Local
 	dir := folder(o.File)
 	// Later layers overwrite the places of earlier ones.
-	layers := [][]leaf{r.fileLeaves(dir), r.envLeaves(o.Env)}
+	layers := [][]document.Leaf{r.fileLeaves(root, dir), r.envLeaves(o.Env)}
 	flags, err := r.flagLeaves(o.Flags)
 	if err != nil {
 		return nil, err
@@ -52,18 +59,19 @@ func load(content []byte, o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{places: r.places, dir: dir}
-	c.setDefaults()
+	c := newConfig(o.Kinds)
+	c.places, c.dir = r.places, dir
+	if content != nil {
+		c.File = o.File
+	}
 	if o.ListenAddress != "" {
 		c.Web.ListenAddress = o.ListenAddress
 	}
-	for _, l := range merged {
-		assign(reflect.ValueOf(c).Elem(), l.path, l.value)
-	}
-	c.lockBesideState()
+	schema(o.Kinds).Assign(reflect.ValueOf(c).Elem(), document.Root[Config](), merged)
+	c.settle(r)
 	if c.Prometheus == nil && c.Embedded == nil {
 		c.Prometheus = &Prometheus{}
-		c.Prometheus.setDefaults()
+		c.Prometheus.SetDefaults()
 	}
 	c.loadRules(r, o.Flags)
 	c.validate(r)
@@ -74,22 +82,13 @@ func load(content []byte, o Options) (*Config, error) {
 	return c, nil
 }
 
-// lockBesideState keeps two processes from one state file that is not at its
-// default place: the lock then lies beside it, unless it has a place of its own.
-func (c *Config) lockBesideState() {
-	_, state := c.places["state.path"]
-	if _, lock := c.places["leadership.lock_file"]; state && !lock {
-		c.Leadership.LockFile = c.State.Path + ".lock"
-	}
-}
-
 // warnings are those of the configuration and then those of the rule sets.
-func (r *report) warnings(sets []*rules.RuleSet) []rules.Diagnostic {
-	r.sort(r.warns)
+func (r *report) warnings(sets []*rules.RuleSet) []document.Diagnostic {
+	r.sort(r.Warnings)
 	for _, rs := range sets {
-		r.warns = append(r.warns, rs.Warnings...)
+		r.Warnings = append(r.Warnings, rs.Warnings...)
 	}
-	return r.warns
+	return r.Warnings
 }
 
 // delimiter joins the parts of a path for koanf. No key can have it: control
@@ -98,13 +97,13 @@ const delimiter = "\x1f"
 
 // merge lays the layers over each other and returns the leaves that remain.
 // koanf sees indexes of leaves instead of values, so that they keep their types.
-func merge(layers [][]leaf) ([]leaf, error) {
-	var all []leaf
+func merge(layers [][]document.Leaf) ([]document.Leaf, error) {
+	var all []document.Leaf
 	k := koanf.New(delimiter)
 	for i, layer := range layers {
 		flat := make(map[string]any, len(layer))
 		for _, l := range layer {
-			flat[strings.Join(l.path, delimiter)] = len(all)
+			flat[strings.Join(l.Path, delimiter)] = len(all)
 			all = append(all, l)
 		}
 		if err := k.Load(confmap.Provider(flat, delimiter), nil); err != nil {
@@ -113,7 +112,7 @@ func merge(layers [][]leaf) ([]leaf, error) {
 	}
 	keys := k.Keys()
 	slices.Sort(keys) // a section's presence before its keys
-	out := make([]leaf, len(keys))
+	out := make([]document.Leaf, len(keys))
 	for i, key := range keys {
 		out[i] = all[k.Int(key)]
 	}

@@ -12,8 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
+	"github.com/zeta-scaler/zeta-scaler/document"
+	"github.com/zeta-scaler/zeta-scaler/leadership"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state/file"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -34,20 +37,20 @@ func loadText(t *testing.T, text string, env []string, flags map[string]any) (*C
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "zeta-scaler.yml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return Load(Options{File: file, FileRequired: true, Env: env, Flags: flags})
+	return Load(Options{Kinds: kinds.All(), File: file, FileRequired: true, Env: env, Flags: flags})
 }
 
 // diagnostics are the errors of a load that must fail.
-func diagnostics(t *testing.T, err error) []rules.Diagnostic {
+func diagnostics(t *testing.T, err error) []document.Diagnostic {
 	t.Helper()
-	var list *rules.ErrorList
+	var list *document.ErrorList
 	require.ErrorAs(t, err, &list)
 	require.NotEmpty(t, list.Diagnostics)
 	return list.Diagnostics
 }
 
 func TestLoadWithoutFileIsAllDefaults(t *testing.T) {
-	c, err := Load(Options{File: "does-not-exist.yml", Env: []string{"PATH=/bin", "ZETA_SCALER_PORT=tcp://10.0.0.1:9880"}})
+	c, err := Load(Options{Kinds: kinds.All(), File: "does-not-exist.yml", Env: []string{"PATH=/bin", "ZETA_SCALER_PORT=tcp://10.0.0.1:9880"}})
 	require.NoError(t, err)
 	require.Equal(t, Log{Level: "info", Format: "logfmt"}, c.Log)
 	require.Equal(t, ":9880", c.Web.ListenAddress)
@@ -55,7 +58,8 @@ func TestLoadWithoutFileIsAllDefaults(t *testing.T) {
 	require.Nil(t, c.Embedded)
 	require.Len(t, c.Rules, 1)
 	require.Equal(t, "zeta-auto", c.Rules[0].Name)
-	require.Equal(t, State{Type: "file", Path: "data/state.db", Name: "zeta-scaler"}, c.State)
+	require.Equal(t, "file", c.State.Type)
+	require.Equal(t, &file.Options{Path: "data/state.db"}, c.Store())
 	require.Empty(t, c.Warnings)
 	for _, s := range c.Settings() {
 		require.Equal(t, FromDefault, s.Origin, s.Path)
@@ -64,9 +68,14 @@ func TestLoadWithoutFileIsAllDefaults(t *testing.T) {
 }
 
 func TestLoadRequiredFile(t *testing.T) {
-	_, err := Load(Options{File: "does-not-exist.yml", FileRequired: true})
+	_, err := Load(Options{Kinds: kinds.All(), File: "does-not-exist.yml", FileRequired: true})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "does-not-exist.yml")
+}
+
+func TestLoadAFolder(t *testing.T) {
+	_, err := Load(Options{Kinds: kinds.All(), File: t.TempDir(), FileRequired: true})
+	require.ErrorContains(t, err, "reading the configuration")
 }
 
 func TestLoadEmptyFiles(t *testing.T) {
@@ -84,7 +93,7 @@ func TestBadFiles(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := Load(Options{File: file, FileRequired: true})
+			_, err := Load(Options{Kinds: kinds.All(), File: file, FileRequired: true})
 			for _, d := range diagnostics(t, err) {
 				require.NotEmpty(t, d.Check)
 				require.NotZero(t, d.Pos.Line, "%s has no place", d)
@@ -166,6 +175,7 @@ func TestEnvironment(t *testing.T) {
 	c, err := loadText(t, "prometheus: {headers: {X-Scope-OrgID: file, X-Other: kept}}", []string{
 		"ZETA_SCALER__WEB__LISTEN_ADDRESS=127.0.0.1:1",
 		"ZETA_SCALER__WEB__OPEN_READS=false",
+		"ZETA_SCALER__WEB__BEARER_TOKENS_FILE=testdata/good/token",
 		"ZETA_SCALER__WEB__EXTERNAL_URL=https://scaler.example/base",
 		"ZETA_SCALER__PROMETHEUS__TIMEOUT=3s",
 		"ZETA_SCALER__PROMETHEUS__MAX_RESPONSE=1GiB",
@@ -181,16 +191,16 @@ func TestEnvironment(t *testing.T) {
 		"ZETA_SCALER__SCOPE_DEFAULTS__FORGET_AFTER=2h",
 	}, nil)
 	require.NoError(t, err)
-	require.Equal(t, Web{ListenAddress: "127.0.0.1:1", ExternalURL: "https://scaler.example/base"}, c.Web)
+	require.Equal(t, Web{ListenAddress: "127.0.0.1:1", ExternalURL: "https://scaler.example/base", BearerTokensFile: "testdata/good/token"}, c.Web)
 	require.Equal(t, 3*time.Second, c.Prometheus.Timeout)
-	require.Equal(t, GiB, c.Prometheus.MaxResponse)
+	require.Equal(t, document.GiB, c.Prometheus.MaxResponse)
 	require.Equal(t, "hunter2", c.Prometheus.Headers["X-Api-Key"])
 	require.Equal(t, "kept", c.Prometheus.Headers["X-Other"])
 	require.Equal(t, map[string]string{"tenant": "true"}, c.Prometheus.QueryParams)
 	require.EqualValues(t, "hunter3", c.Prometheus.HTTPConfig.BasicAuth.Password)
 	require.True(t, c.Prometheus.HTTPConfig.FollowRedirects, "a default beside it is kept")
 	require.Equal(t, 12, c.History.MaxRecords)
-	require.Equal(t, "0", c.State.Path, "a text stays a text")
+	require.Equal(t, "0", c.Store().(*file.Options).Path, "a text stays a text")
 	require.False(t, c.Metrics.PerSignal)
 	require.Equal(t, 2*time.Hour, c.ScopeDefaults.ForgetAfter)
 }
@@ -216,7 +226,7 @@ func TestBadEnvironment(t *testing.T) {
 		{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__HTTP_HEADERS__X__VALUES=a", "is a list", ""},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
-			_, err := Load(Options{Env: []string{tc.variable}})
+			_, err := Load(Options{Kinds: kinds.All(), Env: []string{tc.variable}})
 			ds := diagnostics(t, err)
 			require.Len(t, ds, 1)
 			require.Contains(t, ds[0].Message, tc.want)
@@ -235,26 +245,26 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Web{ListenAddress: ":1", ExternalURL: "http://x", OpenReads: true, EnableLifecycle: true}, c.Web)
 	require.Equal(t, []string{"http://a:9090", "http://b:9090"}, c.Prometheus.URLs)
-	require.Equal(t, "t.db", c.State.Path, "relative to the working directory, not to the file")
+	require.Equal(t, "t.db", c.Store().(*file.Options).Path, "relative to the working directory, not to the file")
 
-	_, err = Load(Options{Flags: map[string]any{"no.such": "x"}})
+	_, err = Load(Options{Kinds: kinds.All(), Flags: map[string]any{"no.such": "x"}})
 	require.ErrorContains(t, err, "--no.such")
-	_, err = Load(Options{Flags: map[string]any{"prometheus.url": "nope"}})
+	_, err = Load(Options{Kinds: kinds.All(), Flags: map[string]any{"prometheus.url": "nope"}})
 	require.ErrorContains(t, err, "--prometheus.url: prometheus.urls[0] is \"nope\", expected a URL")
 	_, err = loadText(t, "embedded: {}", nil, map[string]any{"prometheus.url": "http://a"})
 	require.ErrorContains(t, err, "both prometheus (set by --prometheus.url) and embedded")
 }
 
 func TestPathsAreRelativeToTheFile(t *testing.T) {
-	c, err := Load(Options{File: "testdata/good/full.yml", FileRequired: true, Env: []string{"ZETA_SCALER__LEADERSHIP__LOCK_FILE=lock"}})
+	c, err := Load(Options{Kinds: kinds.All(), File: "testdata/good/full.yml", FileRequired: true, Env: []string{"ZETA_SCALER__LEADERSHIP__LOCK_FILE=lock"}})
 	require.NoError(t, err)
-	require.Equal(t, "testdata/good/state/state.db", c.State.Path)
-	require.Equal(t, "lock", c.Leadership.LockFile)
+	require.Equal(t, "testdata/good/state/state.db", c.Store().(*file.Options).Path)
+	require.Equal(t, "lock", c.Elector().(*leadership.Options).LockFile)
 	require.Equal(t, "testdata/good/token", c.Prometheus.HTTPConfig.Authorization.CredentialsFile)
 }
 
 func TestFullFile(t *testing.T) {
-	c, err := Load(Options{File: "testdata/good/full.yml", FileRequired: true})
+	c, err := Load(Options{Kinds: kinds.All(), File: "testdata/good/full.yml", FileRequired: true})
 	require.NoError(t, err)
 	golden(t, "testdata/good/full.txt", c.String())
 	e := c.EvaluatorConfig()
@@ -284,7 +294,7 @@ func FuzzLoad(f *testing.F) {
 		if bytes.Contains(content, []byte("file")) && !seeds[string(content)] {
 			return
 		}
-		c, err := load(content, Options{File: "fuzz.yml"})
+		c, err := load(content, Options{Kinds: kinds.All(), File: "fuzz.yml"})
 		if err != nil {
 			require.NotEmpty(t, diagnostics(t, err))
 			return
@@ -292,4 +302,38 @@ func FuzzLoad(f *testing.F) {
 		require.NotEmpty(t, c.String())
 		c.EvaluatorConfig()
 	})
+}
+
+// What the service writes has to be writable where it runs, and only there.
+func TestWhatIsWrittenCanBe(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	load := func(local bool, text string) error {
+		file := filepath.Join(dir, "zeta-scaler.yml")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err := Load(Options{Kinds: kinds.All(), File: file, FileRequired: true, Local: local})
+		return err
+	}
+	for text, want := range map[string]string{
+		"state: {path: new}":                 "",
+		"state: {path: new/below}":           "",
+		"state: {path: folder/new}":          "",
+		"state: {path: file}":                "",
+		"state: {path: folder}":              "it is a folder",
+		"state: {path: file/below}":          "file is no folder",
+		"state: {path: file/far/below}":      "file is no folder",
+		"leadership: {lock_file: file/lock}": "file is no folder",
+		"embedded: {path: folder}":           "",
+		"embedded: {path: file}":             "it is no folder",
+	} {
+		require.NoError(t, load(false, text), text)
+		err := load(true, text)
+		if want == "" {
+			require.NoError(t, err, text)
+			continue
+		}
+		require.ErrorContains(t, err, want, text)
+		require.Equal(t, CheckFile, diagnostics(t, err)[0].Check)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
 )
 
 // BenchmarkManyScopes loads a file with 2 000 listed scopes.
@@ -17,7 +19,7 @@ func BenchmarkManyScopes(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := load([]byte(text.String()), Options{File: "many.yml"})
+		c, err := load([]byte(text.String()), Options{Kinds: kinds.All(), File: "many.yml"})
 		require.NoError(b, err)
 		require.Len(b, c.Scopes, 2000)
 	}

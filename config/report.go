@@ -2,26 +2,24 @@ package config
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // Names of the checks that only configurations have, as in
-// [rules.Diagnostic].Check; the others are those of rule sets.
+// [document.Diagnostic].Check; the others are those of rule sets.
 const (
-	CheckSecret       = "inline-secret"
-	CheckEnvironment  = "unknown-variable"
-	CheckNotAvailable = "not-available"
-	CheckFile         = "file"
-	CheckRuleSet      = "rule-set"
-	CheckScope        = "scope"
-	CheckActuator     = "actuator"
-	CheckUnused       = "unused"
+	CheckSecret      = "inline-secret"
+	CheckEnvironment = "unknown-variable"
+	CheckFile        = "file"
+	CheckRuleSet     = "rule-set"
+	CheckScope       = "scope"
+	CheckActuator    = "actuator"
+	CheckUnused      = "unused"
 )
 
 // Origin says where a value comes from.
@@ -39,43 +37,49 @@ const (
 // name and there is no line.
 type place struct {
 	origin Origin
-	pos    rules.Position
+	pos    document.Position
 }
 
-// report collects what is wrong.
+// report collects what is wrong with the file and with what is laid over it.
 type report struct {
-	// file and content are of the configuration file, to quote from.
-	file    string
-	content []byte
-	// hidden are the lines that secrets stand in, wherever that is.
-	hidden map[int]bool
+	*document.Report
+	// kinds are what can be chosen from.
+	kinds map[string]document.Kinds
 	// places are where values were set, by path such as "scopes[0].mode".
 	places map[string]place
-	errs   []rules.Diagnostic
-	warns  []rules.Diagnostic
+	// local says that files are to be written by this process.
+	local bool
 	// rulesFailed says that some rule set did not load, so that its name is not
 	// known either.
 	rulesFailed bool
 }
 
-func (r *report) failAt(p rules.Position, check, hint, format string, args ...any) {
-	r.errs = append(r.errs, r.diagnostic(p, rules.SeverityError, check, hint, fmt.Sprintf(format, args...)))
-}
-
 // fail reports an error at a path, or at the nearest section around it that was
 // set.
 func (r *report) fail(path, check, hint, format string, args ...any) {
-	r.failAt(r.at(path), check, hint, format, args...)
+	r.Add(document.SeverityError, r.at(path), check, hint, format, args...)
+}
+
+// others reports what is wrong with another file that a path names.
+func (r *report) others(path string, err error) {
+	var list *document.ErrorList
+	switch {
+	case errors.As(err, &list):
+		r.fail(path, CheckFile, "", "%s names a file that cannot be used", path)
+		r.Errors = append(r.Errors, list.Diagnostics...)
+	case err != nil:
+		r.fail(path, CheckFile, "", "%s: %v", path, err)
+	}
+}
+
+// failed reports whether a path was set to what cannot be used.
+func (r *report) failed(path string) bool {
+	here := r.at(path)
+	return r.isSet(path) && slices.ContainsFunc(r.Errors, func(d document.Diagnostic) bool { return d.Pos == here })
 }
 
 func (r *report) warn(path, check, hint, format string, args ...any) {
-	r.warns = append(r.warns, r.diagnostic(r.at(path), rules.SeverityWarning, check, hint, fmt.Sprintf(format, args...)))
-}
-
-func (r *report) diagnostic(p rules.Position, severity rules.Severity, check, hint, message string) rules.Diagnostic {
-	return rules.Diagnostic{
-		Pos: p, Severity: severity, Check: check, Message: message, Hint: hint, Snippet: r.snippet(p),
-	}
+	r.Add(document.SeverityWarning, r.at(path), check, hint, format, args...)
 }
 
 // isSet reports whether a value was given, be it a wrong one.
@@ -86,7 +90,7 @@ func (r *report) isSet(path string) bool {
 
 // at is the place of a path, of the first key below it (variables and flags set
 // keys without a section around), or of the nearest section around it.
-func (r *report) at(path string) rules.Position {
+func (r *report) at(path string) document.Position {
 	if _, ok := r.places[path]; !ok {
 		for _, below := range slices.Sorted(maps.Keys(r.places)) {
 			if strings.HasPrefix(below, path+".") {
@@ -100,55 +104,30 @@ func (r *report) at(path string) rules.Position {
 		}
 		i := strings.LastIndexAny(path, ".[")
 		if i < 0 {
-			return rules.Position{File: cmp.Or(r.file, "configuration")}
+			return document.Position{File: cmp.Or(r.File, "configuration")}
 		}
 		path = path[:i]
 	}
 }
 
-// secretLine matches lines that may hold a secret. Names of keys that only name
-// a file are taken out before.
-var (
-	fileKey    = regexp.MustCompile(`\w+_files?\b`)
-	secretLine = regexp.MustCompile(`(?i)http_config|pass?w|pass\b|phrase|secret|token|credential|auth|cookie|api.?key|bearer|:.*@|\bkey\s*:|\bca\s*:|\bcert\s*:`)
-)
-
-// snippet quotes a line of the file, unless it may hold a secret: errors end up
-// in logs.
-func (r *report) snippet(p rules.Position) string {
-	if p.File != r.file || p.Line == 0 || r.hidden[p.Line] {
-		return ""
-	}
-	s := rules.Snippet(r.content, p)
-	if holdsSecret(s) {
-		return ""
-	}
-	return s
-}
-
-// holdsSecret reports whether a line may hold a secret.
-func holdsSecret(line string) bool {
-	return secretLine.MatchString(fileKey.ReplaceAllString(line, ""))
-}
-
 // list returns every error in the order of the file; those of variables, flags
 // and rule sets follow.
 func (r *report) list() error {
-	if len(r.errs) == 0 {
+	if len(r.Errors) == 0 {
 		return nil
 	}
-	r.sort(r.errs)
-	return &rules.ErrorList{Diagnostics: r.errs}
+	r.sort(r.Errors)
+	return &document.ErrorList{Diagnostics: r.Errors}
 }
 
-func (r *report) sort(ds []rules.Diagnostic) {
-	rank := func(d rules.Diagnostic) int {
-		if d.Pos.File == r.file {
+func (r *report) sort(ds []document.Diagnostic) {
+	rank := func(d document.Diagnostic) int {
+		if d.Pos.File == r.File {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(ds, func(a, b rules.Diagnostic) int {
+	slices.SortStableFunc(ds, func(a, b document.Diagnostic) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Pos.File, b.Pos.File),
 			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
 
@@ -17,6 +18,8 @@ type loader struct {
 	sets []loaded
 	// files are those that were read, so that two patterns may overlap.
 	files map[string]bool
+	// misread says that an entry could not be read, which has been said.
+	misread bool
 }
 
 // loaded is a rule set and the entry that named it.
@@ -29,13 +32,13 @@ type loaded struct {
 // with the name of a rule set of the file takes its place. Without rule_sets in
 // the file, those of the flags are all there are.
 func (c *Config) loadRules(r *report, flags map[string]any) {
-	before := len(r.errs)
+	before := len(r.Errors)
 	l := &loader{report: r, files: map[string]bool{}}
 	files, packs := texts(flags["rules.file"]), texts(flags["rules.pack"])
 	_, configured := r.places["rule_sets"]
 	if configured || len(files)+len(packs) == 0 {
 		for i, e := range c.RuleSets {
-			l.entry(e, at("rule_sets", i))
+			l.entry(e, document.Index("rule_sets", i))
 		}
 	}
 	fl := &loader{report: r, files: map[string]bool{}}
@@ -45,7 +48,7 @@ func (c *Config) loadRules(r *report, flags map[string]any) {
 	for i, f := range files {
 		fl.flag("rules.file", i, RuleSetEntry{File: f})
 	}
-	r.rulesFailed = len(r.errs) > before
+	r.rulesFailed = len(r.Errors) > before || l.misread
 	l.sets = slices.DeleteFunc(l.sets, func(s loaded) bool { return fl.find(s.Name) != nil })
 	for _, s := range append(l.sets, fl.sets...) {
 		c.Rules = append(c.Rules, s.RuleSet)
@@ -88,8 +91,8 @@ func (l *loader) find(name string) *loaded {
 }
 
 func (l *loader) flag(name string, i int, e RuleSetEntry) {
-	path := at("--"+name, i)
-	l.places[path] = place{origin: FromFlag, pos: rules.Position{File: "--" + name}}
+	path := document.Index("--"+name, i)
+	l.places[path] = place{origin: FromFlag, pos: document.Position{File: "--" + name}}
 	l.entry(e, path)
 }
 
@@ -97,32 +100,53 @@ func (l *loader) flag(name string, i int, e RuleSetEntry) {
 func (l *loader) entry(e RuleSetEntry, path string) {
 	switch {
 	case (e.Pack == "") == (e.File == ""):
-		l.fail(path, rules.CheckValue, "write pack: NAME or file: PATTERN", "%s has neither or both of pack and file, expected one", path)
+		l.fail(path, document.CheckValue, "write pack: NAME or file: PATTERN", "%s has neither or both of pack and file, expected one", path)
 	case e.Pack != "":
-		l.pack(e.Pack, path)
+		l.pack(e, path)
+	case e.Set != nil:
+		l.fail(document.Join(path, "set"), CheckRuleSet, "change the file: it is yours", "%s has set beside file, it changes packs only", path)
 	default:
 		l.pattern(e.File, path)
 	}
 }
 
-func (l *loader) pack(name, path string) {
-	if !slices.Contains(rules.Packs(), name) {
-		l.fail(join(path, "pack"), CheckRuleSet, rules.DidYouMean(name, rules.Packs()), "there is no pack named %q", name)
+// pack loads a pack, with what the entry sets of it.
+func (l *loader) pack(e RuleSetEntry, path string) {
+	at := document.Join(path, "pack")
+	if !slices.Contains(rules.Packs(), e.Pack) {
+		l.fail(at, CheckRuleSet, document.DidYouMean(e.Pack, rules.Packs()), "there is no pack named %q", e.Pack)
 		return
 	}
-	rs, _, err := rules.Pack(name)
-	l.add(rs, err, join(path, "pack"))
+	if e.Set == nil {
+		rs, _, err := rules.Pack(e.Pack)
+		l.add(rs, err, at)
+		return
+	}
+	set := document.Join(path, "set")
+	misread := func(d document.Diagnostic) bool { return strings.Contains(d.Message, set) }
+	if slices.ContainsFunc(l.Errors, misread) {
+		l.misread = true // what was read of it is not what was meant
+		return
+	}
+	rs, err := rules.Changed(e.Pack, e.Set, func(below, check, message, hint string) document.Diagnostic {
+		at := set
+		if below != "" {
+			at = document.Join(set, below)
+		}
+		return l.Diagnostic(document.SeverityError, l.at(at), cmp.Or(check, CheckRuleSet), hint, message)
+	})
+	l.add(rs, err, at)
 }
 
 // pattern loads the files that a pattern matches, in the order of their names.
 func (l *loader) pattern(pattern, path string) {
-	path = join(path, "file")
+	path = document.Join(path, "file")
 	matches, err := filepath.Glob(pattern)
 	switch {
 	case err != nil:
-		l.fail(path, rules.CheckValue, "close every [, or escape it with \\", "%s is not a pattern of file names: %q", path, pattern)
+		l.fail(path, document.CheckValue, "close every [, or escape it with \\", "%s is not a pattern of file names: %q", path, pattern)
 	case len(matches) == 0:
-		l.fail(path, CheckFile, "", "%s matches no file: %s", path, pattern)
+		l.fail(path, CheckFile, "", "no file matches %s", pattern)
 	}
 	for _, file := range matches {
 		if clean := filepath.Clean(file); !l.files[clean] {
@@ -134,15 +158,19 @@ func (l *loader) pattern(pattern, path string) {
 }
 
 func (l *loader) add(rs *rules.RuleSet, err error, path string) {
-	var list *rules.ErrorList
+	var list *document.ErrorList
 	switch {
 	case errors.As(err, &list):
-		l.errs = append(l.errs, list.Diagnostics...)
+		l.Errors = append(l.Errors, list.Diagnostics...)
 	case err != nil:
 		l.fail(path, CheckFile, "", "%v", err)
 	default:
 		if other := l.find(rs.Name); other != nil {
-			l.fail(path, CheckRuleSet, "give one of them another name", "the rule set %q is in %s and in %s", rs.Name, other.File, rs.File)
+			hint := "give one of them another name"
+			if len(rs.Set) > 0 {
+				hint = "keep one of them, and own a copy for the other: zeta-scaler rules show PACK > my-rules.yaml"
+			}
+			l.fail(path, CheckRuleSet, hint, "the rule set %q is in %s and in %s", rs.Name, other.File, rs.File)
 			return
 		}
 		l.sets = append(l.sets, loaded{RuleSet: rs, entry: path})
@@ -159,9 +187,12 @@ func (c *Config) checkRuleSet(r *report, name, path string) *rules.RuleSet {
 		}
 		hint := "no rule set is loaded"
 		if len(known) > 0 {
-			hint = rules.DidYouMean(name, known)
+			hint = document.DidYouMean(name, known)
 		}
-		if slices.Contains(rules.Packs(), name) {
+		switch {
+		case c.RuleSet(rules.ChangedName(name)) != nil:
+			hint = "with set the pack is named " + rules.ChangedName(name)
+		case slices.Contains(rules.Packs(), name):
 			hint = "add it to rule_sets: - pack: " + name
 		}
 		r.fail(path, CheckRuleSet, hint, "%s names the rule set %q, which is not loaded", path, name)
@@ -173,7 +204,7 @@ func (c *Config) checkRuleSet(r *report, name, path string) *rules.RuleSet {
 func (c *Config) checkShadows(r *report, active *rules.RuleSet, names []string, path string) {
 	seen := map[string]bool{}
 	for i, name := range names {
-		p := at(path, i)
+		p := document.Index(path, i)
 		rs := c.checkRuleSet(r, name, p)
 		switch {
 		case seen[name]:

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
 
@@ -48,12 +50,14 @@ func TestRuleSetsOfFileAndFlags(t *testing.T) {
 		{"a flag adds", "rule_sets: [{pack: zeta-auto}]", map[string]any{"rules.file": other}, []string{"a", "zeta-auto"}, "a"},
 		{"a flag takes the place", "rule_sets: [{file: rules/*.yaml}]\nscope_defaults: {rule_set: b}", map[string]any{"rules.file": other}, []string{"a", "b"}, "b"},
 		{"the only one is the default", "rule_sets: [{file: rules/b.yaml}]", nil, []string{"b"}, "b"},
+		{"a pack with other numbers is another one", "rule_sets: [{pack: zeta-auto, set: {avg_cpu: {scale_out: {above: 0.7}}}}]", nil, []string{"zeta-auto+set"}, "zeta-auto+set"},
+		{"beside the pack", "rule_sets: [{pack: zeta-auto, set: {avg_cpu: {scale_in: {for: 20m}}}}, {pack: zeta-auto}]", nil, []string{"zeta-auto", "zeta-auto+set"}, "zeta-auto"},
 		{"patterns may overlap", "rule_sets: [{file: rules/*.yaml}, {file: rules/a.yaml}, {pack: zeta-auto}]", nil, []string{"a", "b", "zeta-auto"}, "zeta-auto"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := filepath.Join(dir, "zeta-scaler.yml")
 			require.NoError(t, os.WriteFile(file, []byte(tc.text), 0o600))
-			c, err := Load(Options{File: file, FileRequired: true, Flags: tc.flags})
+			c, err := Load(Options{Kinds: kinds.All(), File: file, FileRequired: true, Flags: tc.flags})
 			require.NoError(t, err)
 			require.Equal(t, tc.want, ruleNames(c))
 			require.Equal(t, tc.active, c.ScopeDefaults.RuleSet)
@@ -77,13 +81,13 @@ func TestRuleSetsThatCannotBeChosen(t *testing.T) {
 	}{
 		{"two and no default", "rule_sets: [{file: rules/*.yaml}]", nil, `scope_defaults.rule_set names the rule set "zeta-auto", which is not loaded`},
 		{"one name twice", "rule_sets: [{file: rules/a.yaml}, {file: more/a.yaml}]", nil, `the rule set "a" is in`},
-		{"a flag for nothing", "", map[string]any{"rules.file": "no/such*.yaml"}, "--rules.file: --rules.file[0].file matches no file"},
+		{"a flag for nothing", "", map[string]any{"rules.file": "no/such*.yaml"}, "--rules.file: no file matches no/such*.yaml"},
 		{"an unknown pack by flag", "", map[string]any{"rules.pack": "zeta-atuo"}, "did you mean zeta-auto?"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := filepath.Join(dir, "zeta-scaler.yml")
 			require.NoError(t, os.WriteFile(file, []byte(tc.text), 0o600))
-			_, err := Load(Options{File: file, FileRequired: true, Flags: tc.flags})
+			_, err := Load(Options{Kinds: kinds.All(), File: file, FileRequired: true, Flags: tc.flags})
 			require.Len(t, diagnostics(t, err), 1)
 			require.ErrorContains(t, err, tc.want)
 		})
@@ -127,7 +131,7 @@ func TestWarnings(t *testing.T) {
 	require.Len(t, c.Warnings, 1)
 	require.Equal(t, CheckUnused, c.Warnings[0].Check)
 	for _, w := range c.Warnings {
-		require.Equal(t, rules.SeverityWarning, w.Severity)
+		require.Equal(t, document.SeverityWarning, w.Severity)
 		require.NotZero(t, w.Pos.Line)
 	}
 }

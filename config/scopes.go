@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -21,21 +22,23 @@ func (c *Config) checkScopes(r *report) {
 	c.checkShadows(r, active, d.Shadows, "scope_defaults.shadows")
 	matches, targets := map[string]int{}, map[string]int{}
 	for i := range c.Scopes {
-		s, p := &c.Scopes[i], at("scopes", i)
+		s, p := &c.Scopes[i], document.Index("scopes", i)
 		if s.Shadows == nil && (s.RuleSet == "" || s.RuleSet == d.RuleSet) {
 			s.Shadows = d.Shadows
 		}
 		s.RuleSet = cmp.Or(s.RuleSet, d.RuleSet)
-		rs := c.checkRuleSet(r, s.RuleSet, join(p, "rule_set"))
-		c.checkShadows(r, rs, s.Shadows, join(p, "shadows"))
+		rs := c.checkRuleSet(r, s.RuleSet, document.Join(p, "rule_set"))
+		c.checkShadows(r, rs, s.Shadows, document.Join(p, "shadows"))
 		if rs != nil {
 			r.checkMatch(s.Match, rs, p)
+			c.checkKey(r, s, p)
 			r.checkBounds(s, rs, p)
 		}
-		r.once(matches, matchText(s.Match), i, join(p, "match"), "has the same match as")
-		r.checkActuator(&s.Actuator, join(p, "actuator"))
-		if t := s.Actuator.Target(); t != "" {
-			r.once(targets, t, i, join(p, "actuator"), fmt.Sprintf("writes to %q, as does", t))
+		r.once(matches, matchText(s.Match), i, document.Join(p, "match"), "has the same match as")
+		c.checkActuator(r, s, document.Join(p, "actuator"))
+		c.checkDrain(r, s, document.Join(p, "drain"))
+		if _, a := c.Actuator(s); a != nil && a.WritesTo() != "" {
+			r.once(targets, a.WritesTo(), i, document.Join(p, "actuator"), fmt.Sprintf("writes to %q, as does", a.WritesTo()))
 		}
 	}
 }
@@ -49,6 +52,15 @@ func (r *report) once(seen map[string]int, text string, i int, path, message str
 	seen[text] = i
 }
 
+// checkKey refuses to act where alerts could not carry the recommendation's id.
+func (c *Config) checkKey(r *report, s *Scope, path string) {
+	if n := len(c.Resolved(s).Key); s.Mode != scaling.Advisory && n > scaling.MaxActingKey {
+		r.fail(document.Join(path, "match"), CheckScope, "relabel it to a shorter value in the scrape configuration",
+			"%s makes a scope key of %d bytes, and a scope of more than %d cannot act: its recommendations could not be named",
+			document.Join(path, "match"), n, scaling.MaxActingKey)
+	}
+}
+
 // matchText is a match in one spelling.
 func matchText(match map[string]string) string {
 	var b strings.Builder
@@ -60,7 +72,7 @@ func matchText(match map[string]string) string {
 
 // checkMatch requires one value for each label of scope_by and no other.
 func (r *report) checkMatch(match map[string]string, rs *rules.RuleSet, path string) {
-	p := join(path, "match")
+	p := document.Join(path, "match")
 	var lacks []string
 	for _, label := range rs.ScopeBy {
 		if match[label] == "" {
@@ -75,9 +87,9 @@ func (r *report) checkMatch(match map[string]string, rs *rules.RuleSet, path str
 		if !slices.Contains(rs.ScopeBy, label) {
 			hint := ""
 			if len(rs.ScopeBy) > 0 {
-				hint = rules.DidYouMean(label, rs.ScopeBy)
+				hint = document.DidYouMean(label, rs.ScopeBy)
 			}
-			r.fail(join(p, label), CheckScope, hint, "%s has the label %q, but the rule set %q has scope_by %s",
+			r.fail(document.Join(p, label), CheckScope, hint, "%s has the label %q, but the rule set %q has scope_by %s",
 				p, label, rs.Name, labelList(rs.ScopeBy))
 		}
 	}
@@ -102,7 +114,7 @@ func (b Bounds) resolve(rs *rules.RuleSet) scaling.Bounds {
 }
 
 func (r *report) checkBounds(s *Scope, rs *rules.RuleSet, path string) {
-	p := join(path, "bounds")
+	p := document.Join(path, "bounds")
 	for _, err := range rules.ValidateBounds(s.Bounds.resolve(rs), rs.Step) {
 		hint := ""
 		if strings.Contains(err.Error(), "step.") || s.Bounds.MinWorkers == nil || s.Bounds.MaxWorkers == nil {
@@ -111,35 +123,7 @@ func (r *report) checkBounds(s *Scope, rs *rules.RuleSet, path string) {
 		r.fail(p, rules.CheckBounds, hint, "%s: %v", p, err)
 	}
 	if s.Mode != scaling.Advisory && s.Bounds.MaxWorkers == nil {
-		r.fail(join(path, "mode"), CheckScope, "set bounds.max_workers", "%s is %s, which needs bounds.max_workers",
-			join(path, "mode"), s.Mode)
-	}
-}
-
-// checkActuator requires at most one actuator, with the keys that it needs.
-func (r *report) checkActuator(a *Actuator, path string) {
-	if kinds := a.kinds(); len(kinds) > 1 {
-		r.fail(path, CheckActuator, "keep one", "%s has %s, expected one actuator", path, strings.Join(kinds, " and "))
-	}
-	need := func(kind string, keys ...string) {
-		for i := 0; i < len(keys); i += 2 {
-			if keys[i+1] == "" {
-				r.missing(join(path, kind), keys[i])
-			}
-		}
-	}
-	if e := a.Exec; e != nil {
-		need("exec", "command", e.Command, "target", e.Target)
-	}
-	if w := a.Webhook; w != nil {
-		need("webhook", "url", w.URL, "target", w.Target)
-		r.httpConfig(&w.HTTPConfig, join(path, "webhook.http_config"))
-	}
-	if k := a.Kubernetes; k != nil {
-		need("kubernetes", "namespace", k.Namespace, "kind", k.Kind, "name", k.Name)
-	}
-	if y := a.YARN; y != nil {
-		need("yarn", "urls", strings.Join(y.URLs, " "), "service", y.Service, "component", y.Component)
-		r.httpConfig(&y.HTTPConfig, join(path, "yarn.http_config"))
+		r.fail(document.Join(path, "mode"), CheckScope, "set bounds.max_workers", "%s is %s, which needs bounds.max_workers",
+			document.Join(path, "mode"), s.Mode)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
 
@@ -14,31 +14,32 @@ const scrapeConfigs = "embedded.scrape_configs"
 
 // scrapeConfigs checks every job by itself, so that its place is known, and
 // keeps the list as text.
-func (d *decoder) scrapeConfigs(n *yaml.Node, path string) (ScrapeConfigs, bool) {
-	if isNull(n) {
-		return "", true
+func (d *decoder) scrapeConfigs(_ *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
+	path := p.Full
+	if document.IsNull(n) {
+		return nil, true
 	}
 	if n.Kind != yaml.SequenceNode {
-		d.failf(n, rules.CheckType, "", "%s is %s, expected a list of jobs as in Prometheus", path, d.kind(n, path))
-		return "", false
+		d.Fail(n, document.CheckType, "", "%s is %s, expected a list of jobs as in Prometheus", path, d.KindOf(n, p))
+		return nil, false
 	}
-	before := len(d.errs)
+	before := len(d.Errors)
 	d.refuseSecrets(n)
 	for i, job := range n.Content {
-		d.note(at(path, i), job)
+		d.Note(document.Index(path, i), job)
 		text, err := jobList(job)
 		if err == nil {
 			err = (&source.ScrapeOptions{Configs: text, Dir: d.dir}).Validate()
 		}
 		if err != nil {
-			d.badJob(job, at(path, i), err)
+			d.badJob(job, document.Index(path, i), err)
 		}
 	}
 	out, err := jobList(n.Content...)
 	if err != nil {
-		d.failf(n, rules.CheckType, "", "%s cannot be read: %v", path, err)
+		d.Fail(n, document.CheckType, "", "%s cannot be read: %v", path, err)
 	}
-	return ScrapeConfigs(out), len(d.errs) == before
+	return ScrapeConfigs(out), len(d.Errors) == before
 }
 
 // shown is the text with what may be a secret masked.
@@ -84,9 +85,9 @@ func (d *decoder) badJob(job *yaml.Node, path string, err error) {
 			if key := findKey(job, m[1]); key != nil {
 				where = key
 			}
-			line = strings.Replace(line, m[1], keyName(m[1], path), 1)
+			line = strings.Replace(line, m[1], document.KeyName(m[1], path), 1)
 		}
-		d.failf(where, rules.CheckValue, "the keys are those of Prometheus' scrape_config", "%s: %s", path, line)
+		d.Fail(where, document.CheckValue, "the keys are those of Prometheus' scrape_config", "%s: %s", path, line)
 	}
 }
 
@@ -106,12 +107,12 @@ func findKey(n *yaml.Node, name string) *yaml.Node {
 // checkJobs checks what only the whole list can tell: names that are there
 // twice. A job that is wrong by itself was reported already.
 func (r *report) checkJobs(o source.ScrapeOptions) {
-	for _, d := range r.errs {
+	for _, d := range r.Errors {
 		if d.Pos == r.at(scrapeConfigs) || strings.HasPrefix(d.Message, scrapeConfigs) || d.Check == CheckSecret {
 			return
 		}
 	}
 	if err := o.Validate(); err != nil {
-		r.fail(scrapeConfigs, rules.CheckValue, "", "%s: %s", scrapeConfigs, strings.TrimSpace(jobNoise.ReplaceAllString(err.Error(), "")))
+		r.fail(scrapeConfigs, document.CheckValue, "", "%s: %s", scrapeConfigs, strings.TrimSpace(jobNoise.ReplaceAllString(err.Error(), "")))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // httpConfig is the key below which http_config's secrets are.
@@ -20,51 +20,15 @@ const httpConfig = "http_config"
 // masked stands for a secret wherever values are shown.
 const masked = "<secret>"
 
-// secretName matches the names of headers and parameters that hold secrets.
-var secretName = regexp.MustCompile(`(?i)auth|cookie|token|secret|pass?w|credential|assertion|api[-_]?key|access[-_]?key`)
-
-// hide notes the lines of values that may be secrets by the name of a key
-// around them, so that no error quotes them.
-func (d *decoder) hide(n *yaml.Node, secret bool) {
-	if secret {
-		for line := n.Line; line <= n.Line+strings.Count(n.Value, "\n"); line++ {
-			d.hidden[line] = true
-		}
-	}
-	for i, c := range n.Content {
-		inside := secret
-		if n.Kind == yaml.MappingNode && i%2 == 1 {
-			key := n.Content[i-1].Value
-			inside = inside || !fileKey.MatchString(key) && secretName.MatchString(key) ||
-				slices.Contains([]string{"headers", "http_headers", "query_params", "endpoint_params", "key", "proxy_url"}, key)
-		}
-		d.hide(c, inside)
-	}
-}
-
-// secretPath reports whether values below a path are kept out of messages.
-func secretPath(path string) bool {
-	for _, s := range []string{httpConfig, ".headers", ".query_params", "scrape_configs"} {
-		if strings.Contains(path, s) {
-			return true
-		}
-	}
-	return false
-}
-
 // secret decodes a secret, which comes from the environment alone: a file is
 // copied, committed and shown to people.
-func (d *decoder) secret(n *yaml.Node, path string) (promconfig.Secret, bool) {
+func (d *decoder) secret(_ *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
 	if d.origin == FromFile {
-		d.refuseSecret(n, path)
-		return "", false
+		d.Fail(n, CheckSecret, secretHint(p.Full), "%s is a secret, which the configuration file may not hold", p.Subject)
+		return nil, false
 	}
-	s, ok := d.text(n, path)
+	s, ok := d.Text(n, p)
 	return promconfig.Secret(s), ok
-}
-
-func (d *decoder) refuseSecret(n *yaml.Node, path string) {
-	d.failf(n, CheckSecret, secretHint(path), "%s is a secret, which the configuration file may not hold", path)
 }
 
 // secretHint names the key that takes the secret from a file, and the variable
@@ -83,12 +47,13 @@ func secretHint(path string) string {
 
 // secretEntry refuses headers and parameters whose names say that they are
 // secrets.
-func (d *decoder) secretEntry(key, value *yaml.Node, path string) bool {
-	if d.origin != FromFile || !secretName.MatchString(key.Value) {
+func (d *decoder) secretEntry(key, value *yaml.Node, p document.Path) bool {
+	path := p.Full
+	if d.origin != FromFile || !document.SecretName(key.Value) {
 		return false
 	}
-	name := keyName(key.Value, path)
-	hint := "set " + variable(join(path, name))
+	name := document.KeyName(key.Value, path)
+	hint := "set " + variable(document.Join(path, name))
 	switch {
 	case strings.HasSuffix(path, ".http_headers"):
 		if findKey(value, headerValues) == nil {
@@ -100,33 +65,34 @@ func (d *decoder) secretEntry(key, value *yaml.Node, path string) bool {
 	case strings.HasSuffix(path, ".endpoint_params"):
 		hint = "client_secret_file takes the client's secret from a file"
 		if !strings.Contains(path, "[") {
-			hint += "; else set " + variable(join(path, name))
+			hint += "; else set " + variable(document.Join(path, name))
 		}
 	case !strings.HasSuffix(path, ".query_params"):
 		return false
 	}
-	d.failf(key, CheckSecret, hint, "%s is a secret by its name, which the configuration file may not hold", join(path, name))
+	d.Fail(key, CheckSecret, hint, "%s is a secret by its name, which the configuration file may not hold", document.Join(path, name))
 	return true
 }
 
 // proxyURL decodes the address of a proxy, which may have a password in it.
-func (d *decoder) proxyURL(n *yaml.Node, path string) (promconfig.URL, bool) {
-	s, ok := d.text(n, path)
+func (d *decoder) proxyURL(_ *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
+	path := p.Full
+	s, ok := d.Text(n, p)
 	if !ok {
-		return promconfig.URL{}, false
+		return nil, false
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		d.failf(n, rules.CheckValue, "begin with http://, https:// or socks5://", "%s is not the URL of a proxy", path)
-		return promconfig.URL{}, false
+		d.Fail(n, document.CheckValue, "begin with http://, https:// or socks5://", "%s is not the URL of a proxy", path)
+		return nil, false
 	}
 	if _, has := u.User.Password(); has && d.origin == FromFile {
 		hint := "a proxy that needs a password cannot be used here"
 		if !strings.Contains(path, "[") {
 			hint = "set " + variable(path)
 		}
-		d.failf(n, CheckSecret, hint, "%s has a password in it, which the configuration file may not hold", path)
-		return promconfig.URL{}, false
+		d.Fail(n, CheckSecret, hint, "%s has a password in it, which the configuration file may not hold", path)
+		return nil, false
 	}
 	return promconfig.URL{URL: u}, true
 }
@@ -140,11 +106,11 @@ var inlineSecrets = []string{
 // refuseSecrets looks for secrets in YAML that others read.
 func (d *decoder) refuseSecrets(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && passwordInURL.MatchString(n.Value) {
-		d.failf(n, CheckSecret, "use basic_auth with password_file", "a URL has a password in it, which the configuration file may not hold")
+		d.Fail(n, CheckSecret, "use basic_auth with password_file", "a URL has a password in it, which the configuration file may not hold")
 	}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && slices.Contains(inlineSecrets, c.Value) {
-			d.failf(c, CheckSecret, "write it into a file and use the key that ends in _file",
+			d.Fail(c, CheckSecret, "write it into a file and use the key that ends in _file",
 				"%s is a secret, which the configuration file may not hold", c.Value)
 		}
 		d.refuseSecrets(c)
@@ -173,8 +139,8 @@ func mask(n *yaml.Node, secret bool) {
 		inside := secret
 		if n.Kind == yaml.MappingNode {
 			key := n.Content[i-i%2].Value
-			inside = i%2 == 1 && (secret || key == headerValues || c.Kind != yaml.MappingNode && secretName.MatchString(key) &&
-				!fileKey.MatchString(key) && !strings.HasSuffix(key, "_url"))
+			inside = i%2 == 1 && (secret || key == headerValues || c.Kind != yaml.MappingNode && document.SecretName(key) &&
+				!document.FileKey(key) && !strings.HasSuffix(key, "_url"))
 		}
 		mask(c, inside)
 	}
@@ -183,14 +149,14 @@ func mask(n *yaml.Node, secret bool) {
 // checkHeaders refuses headers that the client sets itself.
 func (r *report) checkHeaders(headers map[string]string, path string) {
 	for name, value := range headers {
-		p := join(path, name)
+		p := document.Join(path, name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			r.fail(p, rules.CheckValue, "", "%s is not the name of a header", p)
+			r.fail(p, document.CheckValue, "", "%s is not the name of a header", p)
 		case reserved(name):
-			r.fail(p, rules.CheckValue, "http_config has credentials", "%s is a header that the client sets itself", p)
+			r.fail(p, document.CheckValue, "http_config has credentials", "%s is a header that the client sets itself", p)
 		case !httpguts.ValidHeaderFieldValue(value):
-			r.fail(p, rules.CheckValue, "", "%s has a line break or another control character in it", p)
+			r.fail(p, document.CheckValue, "", "%s has a line break or another control character in it", p)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
 )
 
 // TestBadFilesKeepSecrets looks for the secret that some bad files have in them.
@@ -23,7 +25,7 @@ func TestBadFilesKeepSecrets(t *testing.T) {
 		require.NoError(t, err)
 		if strings.Contains(string(b), "hunter2") {
 			with++
-			_, err = Load(Options{File: file, FileRequired: true})
+			_, err = Load(Options{Kinds: kinds.All(), File: file, FileRequired: true})
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "hunter2", file)
 		}
@@ -86,8 +88,6 @@ func TestSecretsOfTheEnvironmentAreMasked(t *testing.T) {
 		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__BASIC_AUTH__PASSWORD=hunter2",
 		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__BASIC_AUTH__USERNAME=ann",
 		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__PROXY_URL=http://u:hunter2@proxy:3128",
-		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__TLS_CONFIG__CERT=text",
-		"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__TLS_CONFIG__KEY=hunter2",
 		"ZETA_SCALER__PROBE__HTTP_CONFIG__AUTHORIZATION__CREDENTIALS=hunter2",
 	}
 	c, err := loadText(t, "probe: {allowed_targets: ['http://m:8080']}", env, nil)
@@ -113,9 +113,14 @@ func TestSecretsOfTheEnvironmentAreMasked(t *testing.T) {
 	require.Equal(t, "http://u:xxxxx@proxy:3128", settingOf(t, c, "prometheus.http_config.proxy_url").Value)
 
 	// A secret variable that is wrong is not quoted either.
-	_, err = Load(Options{Env: []string{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__PROXY_URL=foo://u:hunter2@proxy"}})
-	require.Error(t, err)
-	require.NotContains(t, err.Error(), "hunter2")
+	for _, env := range [][]string{
+		{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__PROXY_URL=foo://u:hunter2@proxy"},
+		{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__TLS_CONFIG__CERT=text", "ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__TLS_CONFIG__KEY=hunter2"},
+	} {
+		_, err = Load(Options{Kinds: kinds.All(), Env: env})
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "hunter2")
+	}
 }
 
 // Jobs may have secrets where Prometheus takes them from nowhere but the file.
@@ -153,4 +158,26 @@ func TestSecretsOfBrokenFilesAreNotQuoted(t *testing.T) {
 		require.ErrorContains(t, err, "not YAML", text)
 		require.NotContains(t, err.Error(), "hunter2", text)
 	}
+}
+
+// The URL of a chat is a secret as a whole, and commands take secrets as
+// arguments; whoever may read without a credential sees the settings.
+func TestPathsOfWebhooksAndArgumentsAreMasked(t *testing.T) {
+	c, err := loadText(t, `events: [log, webhook]
+event_webhook: {url: "https://hooks.example/services/hunter2"}
+scopes:
+  - match: {cluster: a}
+    actuator: {exec: {command: /bin/true, args: [--token, hunter2], target: a}}
+  - match: {cluster: b}
+    actuator: {webhook: {url: "http://scaler.example:8080/hunter2/scale", target: b}}
+  - match: {cluster: c}
+    actuator: {webhook: {url: "http://scaler.example:8080", target: c}}
+`, nil, nil)
+	require.NoError(t, err)
+	require.NotContains(t, c.String(), "hunter2")
+	require.Equal(t, "https://hooks.example/<secret>", settingOf(t, c, "event_webhook.url").Value)
+	require.Equal(t, "http://scaler.example:8080/<secret>", settingOf(t, c, "scopes[1].actuator.webhook.url").Value)
+	require.Equal(t, "http://scaler.example:8080", settingOf(t, c, "scopes[2].actuator.webhook.url").Value)
+	require.Equal(t, masked, settingOf(t, c, "scopes[0].actuator.exec.args[1]").Value)
+	require.Equal(t, "/bin/true", settingOf(t, c, "scopes[0].actuator.exec.command").Value)
 }

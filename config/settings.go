@@ -13,7 +13,7 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // Setting is one effective value and where it comes from.
@@ -33,60 +33,68 @@ type Setting struct {
 // Settings are all effective values in the order of the documentation, secrets
 // masked. Sections that are not in use are left out.
 func (c *Config) Settings() []Setting {
-	return c.settings(nil, reflect.ValueOf(c).Elem(), "")
+	w := &walk{Config: c, schema: schema(c.kinds)}
+	w.section(reflect.ValueOf(c).Elem(), document.Root[Config](), "")
+	return w.out
 }
 
-func (c *Config) settings(out []Setting, v reflect.Value, path string) []Setting {
-	for _, f := range fieldsOf(v.Type()) {
-		out = c.setting(out, v.FieldByIndex(f.index), join(path, f.name))
+// walk collects the settings of a configuration.
+type walk struct {
+	*Config
+	schema *document.Schema
+	out    []Setting
+}
+
+func (w *walk) section(v reflect.Value, section document.Field, path string) {
+	fields := w.schema.Fields(section)
+	if len(fields) == 0 {
+		w.add(path, struct{}{})
 	}
-	return out
+	for _, f := range fields {
+		w.value(w.schema.Get(v, f), f, document.Join(path, f.Name))
+	}
 }
 
-// setting appends a value, or what is in it.
-func (c *Config) setting(out []Setting, v reflect.Value, path string) []Setting {
-	switch {
-	case v.Kind() == reflect.Pointer && v.IsNil():
-		return out
-	case v.Type() == reflect.TypeFor[*promconfig.Headers]():
-		return c.setting(out, v.Elem().FieldByName("Headers"), path)
-	case v.Kind() == reflect.Pointer:
+// value adds a value, or what is in it.
+func (w *walk) value(v reflect.Value, f document.Field, path string) {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	switch shapeOf(v.Type()) {
-	case section:
-		if v.NumField() == 0 {
-			return append(out, c.leaf(path, struct{}{}))
-		}
-		return c.settings(out, v, path)
-	case table:
+	switch w.schema.Shape(f.Type) {
+	case document.Section:
+		w.section(v, f, path)
+	case document.Table:
+		w.table(document.Entries(v), f, path)
+	case document.List:
 		if v.Len() == 0 {
-			return append(out, c.leaf(path, struct{}{}))
-		}
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, k := range keys {
-			entry := v.MapIndex(k)
-			if entry.Kind() == reflect.String && c.hidden(path, k.String()) {
-				entry = reflect.ValueOf(masked)
-			}
-			out = c.setting(out, entry, join(path, k.String()))
-		}
-		return out
-	case list:
-		if v.Len() == 0 {
-			return append(out, c.leaf(path, []string{}))
+			w.add(path, []string{})
 		}
 		for i := range v.Len() {
-			out = c.setting(out, v.Index(i), at(path, i))
+			w.value(v.Index(i), document.Field{Type: v.Type().Elem(), Checks: f.Checks}, document.Index(path, i))
 		}
-		return out
+	default:
+		if w.origin(path).origin != FromDefault || !sparse(path) || !v.IsZero() {
+			w.add(path, shown(v, f.Checks))
+		}
 	}
-	l := c.leaf(path, show(v))
-	if l.Origin == FromDefault && sparse(path) && v.IsZero() {
-		return out
+}
+
+func (w *walk) table(entries reflect.Value, f document.Field, path string) {
+	if entries.Len() == 0 && (w.origin(path).origin != FromDefault || !sparse(path)) {
+		w.add(path, struct{}{})
 	}
-	return append(out, l)
+	keys := entries.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for _, k := range keys {
+		entry := entries.MapIndex(k)
+		if entry.Kind() == reflect.String && hidden(path, k.String()) {
+			entry = reflect.ValueOf(masked)
+		}
+		w.value(entry, document.Field{Type: entry.Type(), Checks: f.Checks}, document.Join(path, k.String()))
+	}
 }
 
 // sparse reports whether only the keys that are set are worth showing.
@@ -95,17 +103,17 @@ func sparse(path string) bool {
 }
 
 // hidden reports whether an entry of a table is a secret by its name.
-func (c *Config) hidden(path, name string) bool {
-	return secretPath(path+".") && secretName.MatchString(name)
+func hidden(path, name string) bool {
+	return document.SecretPath(path+".") && document.SecretName(name)
 }
 
-func (c *Config) leaf(path string, value any) Setting {
-	p := c.origin(path)
+func (w *walk) add(path string, value any) {
+	p := w.origin(path)
 	s := Setting{Path: path, Value: value, Origin: p.origin}
 	if p.origin != FromDefault {
-		s.Source = sourceText(p.pos)
+		s.Source = p.pos.String()
 	}
-	return s
+	w.out = append(w.out, s)
 }
 
 // origin is the place of a path. What a list holds comes from where the list
@@ -117,11 +125,21 @@ func (c *Config) origin(path string) place {
 	return place{origin: FromDefault}
 }
 
-func sourceText(p rules.Position) string {
-	if p.Line == 0 {
-		return p.File
+// shown is show, of what the tag calls masked without what may be a secret: of a
+// URL its path, as those of chats have one, of other texts all.
+func shown(v reflect.Value, c document.Checks) any {
+	text := v.String()
+	if !c.Has("masked") || v.Kind() != reflect.String || text == "" {
+		return show(v)
 	}
-	return p.String()
+	u, err := url.Parse(text)
+	if err != nil || !c.Has("url") {
+		return masked
+	}
+	if u.Path == "" || u.Path == "/" {
+		return text
+	}
+	return u.Scheme + "://" + u.Host + "/" + masked
 }
 
 // show is a scalar as the file would have it, secrets masked.
@@ -140,7 +158,7 @@ func show(v reflect.Value) any {
 		return x.String()
 	case time.Duration:
 		return model.Duration(x).String()
-	case Bytes:
+	case document.Bytes:
 		return x.String()
 	case map[string]any:
 		return slices.Sorted(func(yield func(string) bool) {

@@ -6,19 +6,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // alertmanager stands in for an Alertmanager with the routes of
 // alerts/alertmanager.yml, for as much of them as a demo needs: every
-// SCALE_OUT is a group of its own, told to the webhook at once when it begins
+// SCALE_OUT, and where workers are drained every SCALE_IN_CANDIDATE, is a group of its own, told to the webhook at once when it begins
 // and when it ends, and never again. It has no silences and sends no mail.
 type alertmanager struct {
 	// now is virtual time, to which the alerts' endsAt belongs.
 	now func() time.Time
+	// drains routes SCALE_IN_CANDIDATE to the webhook, too.
+	drains bool
 	// client reaches the webhook, which is at url.
 	client *http.Client
 	url    string
@@ -73,7 +76,9 @@ func (a *alertmanager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (a *alertmanager) take(ctx context.Context, alert *receivedAlert) error {
 	id := alert.Labels["recommendation"]
-	if id == "" || alert.Labels["action"] != "SCALE_OUT" {
+	action := scaling.Action(alert.Labels["action"])
+	mine := action == scaling.ScaleOut || a.drains && action == scaling.ScaleInCandidate
+	if id == "" || !mine {
 		return nil // for people
 	}
 	firing := alert.EndsAt.After(a.now())
@@ -97,7 +102,7 @@ func (a *alertmanager) take(ctx context.Context, alert *receivedAlert) error {
 
 func (a *alertmanager) notify(ctx context.Context, status string, alert *receivedAlert) error {
 	body, err := json.Marshal(notification{
-		Version: "4", GroupKey: `{}/{action="SCALE_OUT"}:{recommendation="` + alert.Labels["recommendation"] + `"}`,
+		Version: "4", GroupKey: `{}/{action="` + alert.Labels["action"] + `"}:{recommendation="` + alert.Labels["recommendation"] + `"}`,
 		Receiver: "scaler", Status: status, Alerts: []notifiedAlert{{status, *alert}},
 		GroupLabels: map[string]string{"recommendation": alert.Labels["recommendation"]}, CommonLabels: alert.Labels,
 	})
@@ -120,50 +125,3 @@ func (a *alertmanager) notify(ctx context.Context, status string, alert *receive
 	}
 	return nil
 }
-
-// inMemory is a listener whose connections are dialled by calling dial.
-type inMemory struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newInMemory() *inMemory {
-	return &inMemory{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-func (l *inMemory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (l *inMemory) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *inMemory) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (l *inMemory) Addr() net.Addr { return memoryAddr{} }
-
-type memoryAddr struct{}
-
-func (memoryAddr) Network() string { return "memory" }
-func (memoryAddr) String() string  { return "alertmanager" }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/app"
+	"github.com/zeta-scaler/zeta-scaler/demo/site"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -24,13 +27,19 @@ const (
 	DefaultScenario = "burst"
 	DefaultSpeed    = 20.0
 	DefaultSeed     = 1
-	DefaultCluster  = "demo"
-	DefaultPack     = "zeta-auto"
 )
 
-// DefaultStart is the virtual time at which a run with Once begins: a constant,
-// so that two runs print the same.
-func DefaultStart() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
+const (
+	// clusterName is the one scope; pack is the rule set that judges it.
+	clusterName = "demo"
+	pack        = "zeta-auto"
+	// epoch is that of the one leader.
+	epoch = 1
+)
+
+// start is the virtual time at which a run begins: a constant, so that two runs
+// print the same. The simulation lives in whole seconds.
+func start() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // Options describe a run. The zero value of every field is usable.
 type Options struct {
@@ -51,23 +60,6 @@ type Options struct {
 	// prints nothing.
 	Output Output
 	Writer io.Writer
-	// Start is the virtual time of the beginning; default DefaultStart.
-	Start time.Time
-	// Cluster is the name of the simulated cluster; default demo.
-	Cluster string
-	// RuleSet judges it; default the pack zeta-auto. Its scope_by is cluster or
-	// nothing. Shadows are judged beside it.
-	RuleSet *rules.RuleSet
-	Shadows []*rules.RuleSet
-	// Publishers are told every tick's outcome, such as a Board and metrics.
-	Publishers []evaluator.Publisher
-	// Store keeps history and generations; default memory. Epoch is this
-	// leader's; default 1.
-	Store       state.Store
-	Epoch       uint64
-	Instruments evaluator.Instruments
-	// Registerer gets the metrics of the query engine; nil for none.
-	Registerer prometheus.Registerer
 	// Logger gets what goes wrong; nil: nothing.
 	Logger *slog.Logger
 }
@@ -96,26 +88,6 @@ func (o *Options) setDefaults() error {
 	if o.Writer == nil {
 		o.Writer = io.Discard
 	}
-	if o.Start.IsZero() {
-		o.Start = DefaultStart()
-	}
-	// The simulation lives in whole seconds.
-	o.Start = o.Start.UTC().Truncate(time.Second)
-	if o.Cluster == "" {
-		o.Cluster = DefaultCluster
-	}
-	if o.RuleSet == nil {
-		var err error
-		if o.RuleSet, _, err = rules.Pack(DefaultPack); err != nil {
-			return err
-		}
-	}
-	if o.Store == nil {
-		o.Store = memory.New()
-	}
-	if o.Epoch == 0 {
-		o.Epoch = 1
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -125,115 +97,171 @@ func (o *Options) setDefaults() error {
 // MaxSpeed is an hour a second; more would only be a busy loop.
 const MaxSpeed = 3600.0
 
-// Demo is a run that is ready to start.
-type Demo struct {
-	o       Options
-	world   *world
-	clock   *clock
-	engine  *source.Engine
-	loop    *evaluator.Loop
-	printer *printer
-	config  evaluator.Config
-	// chain carries recommendations out; nil without Follow.
-	chain  *chain
-	failed chan error
+// simulation is a run that is ready to start: the parts that serve has, on a virtual
+// clock and over a simulated cluster.
+type simulation struct {
+	o        Options
+	rules    *rules.RuleSet
+	world    *world
+	clock    *site.Clock
+	engine   *source.Engine
+	store    state.Store
+	board    *evaluator.Board
+	registry *prometheus.Registry
+	term     *app.Term
+	handler  http.Handler
+	printer  *printer
+	// network is between Alertmanager and the service, nil without Follow; operator
+	// stops workers, nil where nobody has to.
+	network  *network
+	operator *operator
+	failed   chan error
+	// reached is called at the end of time.
+	reached func()
 }
 
 // Run plays a scenario: to its end with Once, otherwise until ctx ends.
 func Run(ctx context.Context, o Options) error {
-	d, err := New(o)
+	d, err := newSimulation(ctx, o, prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Run(ctx), d.Close())
+	return errors.Join(d.run(ctx), d.close())
 }
 
-// New puts a run together. Close it in the end.
-func New(o Options) (*Demo, error) {
+// newSimulation puts a run together. Close it in the end.
+func newSimulation(ctx context.Context, o Options, registry *prometheus.Registry) (*simulation, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	d := &Demo{o: o, failed: make(chan error, 1)}
-	d.printer = &printer{w: o.Writer, output: o.Output, start: o.Start, fail: d.fail}
+	d := &simulation{o: o, store: memory.New(), board: evaluator.NewBoard(epoch), registry: registry, failed: make(chan error, 1)}
+	d.printer = &printer{w: o.Writer, output: o.Output, start: start(), fail: d.fail}
 	var err error
+	if d.rules, _, err = rules.Pack(pack); err != nil {
+		return nil, err
+	}
 	if d.world, err = newWorld(&d.o, d.printer.note); err != nil {
 		return nil, err
 	}
-	d.engine, err = source.NewEngine(source.EngineOptions{Registerer: o.Registerer, Logger: o.Logger}, d.world.db)
-	if err != nil {
-		return nil, errors.Join(err, d.world.close())
+	d.o.Follow = d.o.Follow || d.world.story.Drains
+	if err := d.assemble(ctx); err != nil {
+		return nil, errors.Join(err, d.close())
 	}
-	if d.config, err = d.evaluatorConfig(); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	d.clock = &clock{now: o.Start, world: d.world, speed: o.Speed, start: o.Start, next: o.Start}
-	if o.Once {
-		d.clock.end = o.Start.Add(d.world.story.Length)
-	}
-	publishers := append([]evaluator.Publisher{d.printer}, o.Publishers...)
-	if o.Follow {
-		if d.chain, err = d.newChain(context.Background()); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
-		publishers = append(publishers, d.chain)
-	}
-	d.loop = evaluator.NewLoop(evaluator.Options{
-		Source:      d.engine,
-		Clock:       d.clock,
-		Store:       o.Store,
-		Publishers:  publishers,
-		Logger:      o.Logger,
-		Instruments: o.Instruments,
-		Epoch:       o.Epoch,
-		// Queries take real time, and a slow machine must not decide otherwise.
-		QueryTimeout: realTimeout,
-	})
 	return d, nil
 }
 
-// evaluatorConfig lists the one scope with the scenario's bounds.
-func (d *Demo) evaluatorConfig() (evaluator.Config, error) {
+// newClock is virtual time, which ends with the story if it is played once.
+func (d *simulation) newClock() *site.Clock {
+	o := site.ClockOptions{
+		Start: start(), World: d.world, ScrapeEvery: scrapeInterval, Speed: d.o.Speed, Reached: func() { d.reached() },
+	}
+	if d.o.Once {
+		o.End = start().Add(d.world.story.Length)
+	}
+	if d.world.story.Drains {
+		o.Between = func(ctx context.Context) error { return d.term.Drainer().Advance(ctx) }
+	}
+	return site.NewClock(o)
+}
+
+// assemble builds what serve has around the simulation.
+func (d *simulation) assemble(ctx context.Context) (err error) {
+	d.clock = d.newClock()
+	if d.engine, err = source.NewEngine(source.EngineOptions{Registerer: d.registry, Logger: d.o.Logger}, d.world.monitoring.DB()); err != nil {
+		return err
+	}
+	parts := app.Parts{
+		Setup:  app.Setup{Evaluation: d.evaluation()},
+		Source: d.engine, Clock: d.clock, Store: d.store, Epoch: epoch, Board: d.board,
+		Publishers: []evaluator.Publisher{d}, Stepped: true, PerSignal: true, Emit: d.printer.action,
+		// Queries take real time, and a slow machine must not decide otherwise.
+		QueryTimeout: realTimeout,
+		Rand:         func() float64 { return 0 },
+		Logger:       d.o.Logger, Registry: d.registry,
+	}
+	if d.o.Follow {
+		d.network = newNetwork()
+		if !d.world.story.Drains {
+			d.operator = &operator{world: d.world, note: d.printer.note}
+		}
+		d.follow(&parts)
+	}
+	// A memory store is quick: who stops meanwhile has stopped a run that began.
+	if d.term, err = app.NewTerm(context.WithoutCancel(ctx), parts); err != nil {
+		return err
+	}
+	o := app.HandlerOptions{
+		Options:  api.Options{Board: d.board, Store: d.store, Queries: d.queries, RuleSets: func() []*rules.RuleSet { return []*rules.RuleSet{d.rules} }, Stopping: ctx.Done(), Now: d.clock.Now, Logger: d.o.Logger},
+		Gatherer: d.registry, Registry: d.registry,
+	}
+	if d.o.Follow {
+		o.Acceptor = d.term.Acceptor()
+	}
+	if d.handler, err = app.NewHandler(o); err != nil {
+		return err
+	}
+	if d.o.Follow {
+		d.network.serve(d.clock.Now, d.handler, d.world.story.Drains)
+	}
+	return nil
+}
+
+// scope is the one scope.
+func (d *simulation) scope() scaling.Scope {
+	var labels []scaling.Label
+	for _, name := range d.rules.ScopeBy {
+		labels = append(labels, scaling.Label{Name: name, Value: clusterName})
+	}
+	return scaling.NewScope(labels)
+}
+
+// evaluation lists the one scope with the scenario's bounds.
+func (d *simulation) evaluation() evaluator.Config {
 	bounds := d.world.story.Bounds
-	scope := evaluator.ScopeConfig{RuleSet: d.o.RuleSet.Name, Bounds: &bounds, Match: map[string]string{}}
+	scope := evaluator.ScopeConfig{RuleSet: d.rules.Name, Bounds: &bounds, Match: map[string]string{}}
 	if d.o.Follow {
 		scope.Mode = scaling.Webhook
 	}
-	for _, l := range d.o.RuleSet.ScopeBy {
-		if l != "cluster" {
-			return evaluator.Config{}, fmt.Errorf("rule set %s has scope_by %s, the demo's metrics have cluster only", d.o.RuleSet.Name, l)
-		}
-		scope.Match[l] = d.o.Cluster
-	}
-	sets := []*rules.RuleSet{d.o.RuleSet}
-	for _, s := range d.o.Shadows {
-		sets = append(sets, s)
-		scope.Shadows = append(scope.Shadows, s.Name)
+	for _, l := range d.scope().Labels {
+		scope.Match[l.Name] = l.Value
 	}
 	return evaluator.Config{
-		RuleSets:       sets,
-		Scopes:         []evaluator.ScopeConfig{scope},
-		DefaultRuleSet: d.o.RuleSet.Name,
-		ForgetAfter:    time.Hour,
-	}, nil
+		RuleSets: []*rules.RuleSet{d.rules}, Scopes: []evaluator.ScopeConfig{scope}, DefaultRuleSet: d.rules.Name, ForgetAfter: time.Hour,
+	}
 }
 
-// Run plays the scenario. It can be called once.
-func (d *Demo) Run(ctx context.Context) error {
+// Publish implements evaluator.Publisher: virtual time stands still until all
+// that a tick has led to is done.
+func (d *simulation) Publish(ctx context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope) {
+	d.printer.Publish(ctx, evaluations, gone)
+	if !d.o.Follow {
+		return
+	}
+	if err := d.term.Step(ctx); err != nil && ctx.Err() == nil {
+		d.fail(fmt.Errorf("carrying out a recommendation: %w", err))
+	}
+	if d.operator != nil {
+		d.operator.Publish(ctx, evaluations, gone)
+	}
+}
+
+// run plays the scenario. It can be called once.
+func (d *simulation) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d.clock.reached = cancel
-	d.clock.began = time.Now()
+	d.reached = cancel
+	d.clock.Begin()
 	if !d.o.Once {
 		d.printer.opening(&d.world.story, d.o.Speed)
 	}
 	// The loop's first tick would lie before the start, where nothing is.
-	interval := d.o.RuleSet.Interval
-	first := evaluator.TickAtOrBefore(d.o.Start.Add(interval), interval, evaluator.Phase(d.o.RuleSet.Name, interval))
+	interval := d.rules.Interval
+	first := evaluator.TickAtOrBefore(start().Add(interval), interval, evaluator.Phase(d.rules.Name, interval))
 	if err := d.clock.WaitUntil(ctx, first); err != nil {
 		return d.outcome(ctx, err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- d.loop.Run(ctx, d.config) }()
+	go func() { done <- d.term.Run(ctx) }()
 	select {
 	case err := <-done:
 		return d.outcome(ctx, err)
@@ -245,7 +273,7 @@ func (d *Demo) Run(ctx context.Context) error {
 
 // outcome tells the end of the story, or of the caller's patience, from a
 // failure.
-func (d *Demo) outcome(ctx context.Context, err error) error {
+func (d *simulation) outcome(ctx context.Context, err error) error {
 	select {
 	case failed := <-d.failed:
 		return failed
@@ -258,47 +286,29 @@ func (d *Demo) outcome(ctx context.Context, err error) error {
 }
 
 // fail remembers the first failure and ends the run.
-func (d *Demo) fail(err error) {
+func (d *simulation) fail(err error) {
 	select {
 	case d.failed <- err:
 	default:
 	}
 }
 
-// Close frees the TSDB.
-func (d *Demo) Close() error {
-	var err error
-	if d.chain != nil {
-		err = d.chain.close()
+// close frees the TSDB.
+func (d *simulation) close() error {
+	var errs []error
+	if d.network != nil {
+		errs = append(errs, d.network.close())
 	}
-	return errors.Join(err, d.engine.Close(), d.world.close())
+	if d.engine != nil {
+		errs = append(errs, d.engine.Close())
+	}
+	return errors.Join(append(errs, d.world.close())...)
 }
 
-// Source answers PromQL over everything that was scraped.
-func (d *Demo) Source() evaluator.Source { return d.engine }
-
-// Queries are what a rule set of this run asks for; nothing for any other.
-func (d *Demo) Queries(ref scaling.RuleSetRef) map[string]evaluator.Query {
-	for _, rs := range d.config.RuleSets {
-		if rs.Name == ref.Name && rs.Digest == ref.Digest {
-			return evaluator.Queries(rs)
-		}
+// queries are what the rule set of this run asks for; nothing for any other.
+func (d *simulation) queries(ref scaling.RuleSetRef) map[string]evaluator.Query {
+	if d.rules.Name != ref.Name || d.rules.Digest != ref.Digest {
+		return nil
 	}
-	return nil
-}
-
-// Clock is the demo's virtual time.
-func (d *Demo) Clock() evaluator.Clock { return d.clock }
-
-// Config is what the evaluator's loop runs with.
-func (d *Demo) Config() evaluator.Config { return d.config }
-
-// Exporter is the registry with the collector that asks the simulated cluster.
-func (d *Demo) Exporter() prometheus.Gatherer { return d.world.registry }
-
-// Zeta serves the simulated master's REST API and telemetry.
-func (d *Demo) Zeta() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.world.current().Handler().ServeHTTP(w, r)
-	})
+	return evaluator.Queries(d.rules)
 }

@@ -7,18 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zeta-scaler/zeta-scaler/evaluator"
-	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -118,6 +117,11 @@ func TestEveryScenarioShowsWhatItIsFor(t *testing.T) {
 			{scaling.RowBlindIdle, scaling.ScaleInBlocked, 4},
 			{scaling.RowIdle, scaling.ScaleInCandidate, 3},
 		}},
+		{"drain", false, []decision{
+			{scaling.RowIdle, scaling.ScaleInCandidate, 3},
+			{scaling.RowIdle, scaling.ScaleInCandidate, 2},
+			{scaling.RowSteady, scaling.NoAction, 2},
+		}},
 		{"unsatisfiable", false, []decision{{scaling.RowUnsatisfiable, scaling.NoAction, 2}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -153,89 +157,66 @@ func TestUnsatisfiableGivesAdvice(t *testing.T) {
 }
 
 func TestTimesAreVirtual(t *testing.T) {
-	start := time.Date(2031, time.May, 5, 5, 0, 0, 0, time.UTC)
-	for _, r := range recommendations(t, Options{Scenario: "idle-night", Start: start, Cluster: "night"}) {
-		require.Equal(t, "night", r.Scope)
+	for _, r := range recommendations(t, Options{Scenario: "idle-night"}) {
 		require.Equal(t, r.ObservedAt, r.Timestamp)
-		require.WithinRange(t, r.Timestamp, start, start.Add(45*time.Minute))
+		require.WithinRange(t, r.Timestamp, start(), start().Add(45*time.Minute))
 		require.True(t, r.RecommendationOnly)
 	}
 }
 
-// stopper is a Publisher that ends a run at a virtual time.
-type stopper struct {
-	at   time.Time
+// watcher keeps what it reads, and stops when it has read a text twice.
+type watcher struct {
+	read strings.Builder
+	text string
 	stop context.CancelFunc
 }
 
-func (s stopper) Publish(_ context.Context, evaluations []scaling.Evaluation, _ []scaling.Scope) {
-	for i := range evaluations {
-		if !evaluations[i].Tick.Before(s.at) {
-			s.stop()
-		}
+func (w *watcher) Write(p []byte) (int, error) {
+	w.read.Write(p)
+	if strings.Count(w.read.String(), w.text) == 2 {
+		w.stop()
 	}
+	return len(p), nil
 }
 
 func TestTheStoryBeginsAgainUntilStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var b bytes.Buffer
-	board := evaluator.NewBoard(1)
-	d, err := New(Options{
-		Scenario: "unsatisfiable", Speed: MaxSpeed, Writer: &b,
-		Publishers: []evaluator.Publisher{board, stopper{DefaultStart().Add(time.Hour), cancel}},
-	})
+	w := &watcher{text: "the story begins again", stop: cancel}
+	d, err := newSimulation(ctx, Options{Scenario: "unsatisfiable", Speed: MaxSpeed, Writer: w}, prometheus.NewRegistry())
 	require.NoError(t, err)
-	require.NoError(t, d.Run(ctx))
-	require.Equal(t, 2, strings.Count(b.String(), "the story begins again"), b.String())
+	require.NoError(t, d.run(ctx))
+	require.Equal(t, 2, strings.Count(w.read.String(), w.text), w.read.String())
 	require.Regexp(t, `^scenario unsatisfiable: the head of .*
 25m of virtual time, 3600 times as fast as real time; .*
 time      action             workers row                reason
-00:00:25  NO_ACTION          2 → 2   settling           looks idle`, b.String(), "somebody who sees it first is told what it is, once")
-	require.Len(t, board.Evaluations(), 1)
-	require.False(t, d.Clock().Now().Before(DefaultStart().Add(time.Hour)))
+00:00:25  NO_ACTION          2 → 2   settling           looks idle`, w.read.String(), "somebody who sees it first is told what it is, once")
+	require.Len(t, d.board.Evaluations(), 1)
+	require.False(t, d.clock.Now().Before(start().Add(49*time.Minute)))
 
-	// What others see of it: PromQL, the exporter's page and the master's API.
-	v, err := d.Source().Instant(t.Context(), `up{job="zeta"} + on () up{job="zeta-exporter"}`, d.Clock().Now())
+	// What others see of it: PromQL, metrics, the exporter's page and the API.
+	v, err := d.engine.Instant(t.Context(), `up{job="zeta"} + on () up{job="zeta-exporter"}`, d.clock.Now())
 	require.NoError(t, err)
 	require.Len(t, v.Samples, 1)
 	require.InDelta(t, 2, v.Samples[0].Value, 0)
-	families, err := d.Exporter().Gather()
+	families, err := d.world.monitoring.Exporter().Gather()
 	require.NoError(t, err)
 	require.NotEmpty(t, families)
 	rec := httptest.NewRecorder()
-	d.Zeta().ServeHTTP(rec, httptest.NewRequest("GET", "/overview", nil))
-	require.Contains(t, rec.Body.String(), `"workers":"2"`)
-	require.Equal(t, d.o.RuleSet.Name, d.Config().DefaultRuleSet)
-	require.NoError(t, d.Close())
-}
-
-func TestVirtualTimePassesAtItsSpeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &clock{speed: 20, began: time.Now(), start: DefaultStart()}
-		began := time.Now()
-		require.NoError(t, c.pace(t.Context(), DefaultStart().Add(time.Minute)))
-		require.Equal(t, 3*time.Second, time.Since(began))
-		require.NoError(t, c.pace(t.Context(), DefaultStart()), "the past is due")
-		require.Equal(t, 3*time.Second, time.Since(began))
-
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.ErrorIs(t, c.pace(ctx, DefaultStart().Add(time.Hour)), context.Canceled)
-	})
+	d.handler.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Contains(t, rec.Body.String(), "\nseatunnel_autoscaler_recommended_workers{")
+	rec = httptest.NewRecorder()
+	d.handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/webhook/alertmanager", nil))
+	require.Equal(t, http.StatusNotImplemented, rec.Code, "what is not carried out is not asked for")
+	require.NoError(t, d.close())
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	pack, _, err := rules.Pack(DefaultPack)
-	require.NoError(t, err)
-	other := *pack
-	other.ScopeBy = []string{"region"}
 	for want, o := range map[string]Options{
 		`unknown scenario "boom", expected one of burst, reject-storm, idle-night, stale-worker, unsatisfiable, flap`: {Scenario: "boom", Once: true},
-		"speed is -1":         {Speed: -1},
-		"speed is 1e+09":      {Speed: 1e9},
-		`output is "xml"`:     {Output: "xml"},
-		"has scope_by region": {RuleSet: &other},
+		"speed is -1":     {Speed: -1},
+		"speed is 1e+09":  {Speed: 1e9},
+		`output is "xml"`: {Output: "xml"},
 	} {
 		require.ErrorContains(t, Run(t.Context(), o), want)
 	}

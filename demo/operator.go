@@ -42,9 +42,4 @@ func (o *operator) follow(r *scaling.Recommendation) {
 	}
 }
 
-func workers(n int) string {
-	if n == 1 {
-		return "1 worker"
-	}
-	return fmt.Sprintf("%d workers", n)
-}
+func workers(n int) string { return scaling.Counted(n, "worker") }

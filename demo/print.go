@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -85,6 +86,10 @@ func (p *printer) note(at time.Time, text string) {
 // action prints a step of an action.
 func (p *printer) action(e scaling.Event) {
 	x := e.Execution
+	if p.output == Text && e.Drain != nil {
+		p.write(fmt.Sprintf("%s  ▸ %-16s %-7s %s\n", p.clock(e.At), e.Drain.State, e.Drain.Worker, strings.TrimPrefix(e.Message, string(e.Drain.State)+": ")))
+		return
+	}
 	if p.output != Text || x == nil {
 		return
 	}

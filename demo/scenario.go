@@ -19,6 +19,9 @@ type Scenario struct {
 	Cluster sim.Options
 	// Bounds are the scope's.
 	Bounds scaling.Bounds
+	// Drains says that workers are drained when there are too many, which needs
+	// Options.Follow and brings it along.
+	Drains bool
 	// Length is when the story is over.
 	Length time.Duration
 	// Events are in order of time.
@@ -35,7 +38,7 @@ type Event struct {
 
 // Scenarios returns every scenario, the default one first.
 func Scenarios() []Scenario {
-	return []Scenario{burst(), rejectStorm(), idleNight(), staleWorker(), unsatisfiable(), flap()}
+	return []Scenario{burst(), rejectStorm(), idleNight(), staleWorker(), unsatisfiable(), flap(), drainScenario()}
 }
 
 // ScenarioNames lists them for flags and completion.
@@ -244,4 +247,26 @@ func flap() Scenario {
 		load(at+7*time.Minute, 0.5, rest)
 	}
 	return s
+}
+
+// drainScenario lets the cluster be too big while jobs run on every worker: they
+// are moved before a worker goes.
+func drainScenario() Scenario {
+	job := func(name string, run time.Duration) sim.JobSpec {
+		return sim.JobSpec{Name: name, Parallelism: 3, RunTime: run, CPUPerSlot: 0.02, HeapPerSlot: 0.01}
+	}
+	return Scenario{
+		Name:    "drain",
+		Summary: "too many workers, and a job on each of them: one is drained after the other",
+		Cluster: sim.Options{Version: sim.V2313, Workers: 4, SlotsPerWorker: 12},
+		Bounds:  scaling.Bounds{Min: 2, Max: 6},
+		Drains:  true,
+		Length:  35 * time.Minute,
+		Events: []Event{{0, "two streaming jobs and a batch job hold 3 slots of each of 4 workers", func(c *sim.Cluster) error {
+			c.Submit(job("orders", 0))
+			c.Submit(job("clicks", 0))
+			c.Submit(job("nightly", 14*time.Minute))
+			return nil
+		}}},
+	}
 }

@@ -87,15 +87,17 @@ var known = []struct{ pattern, test, why string }{
 	{pattern: `^performance\.md: go test .*-bench`, why: "a benchmark; make test compiles it"},
 	{pattern: `^performance\.md: bin/bench/`, why: "a measurement by hand; bench/run.sh builds and runs the program"},
 	{pattern: `^demo\.md: zeta-scaler demo --once`, test: "TestDocumentedTranscriptsAreReal"},
-	{pattern: `^demo\.md: zeta-scaler demo`, test: "TestEveryPanelHasData"},
+	{pattern: `^demo\.md: zeta-scaler demo`, test: "TestDemoServes"},
 	{pattern: `^rule-(sets|tests)\.md: zeta-scaler (rules|check|test) `, test: "TestScripts"},
+	{pattern: `^runbook\.md: zeta-scaler `, test: "TestRunbookCommands"},
+	{pattern: `^runbook\.md: `, why: "asks the reader's own platform"},
 	{pattern: `^sources\.md: curl `, why: "asks the reader's own Prometheus"},
 	{pattern: `^exporter\.md: zeta-scaler exporter`, test: "TestQuickStartOfAnExistingPrometheus"},
 }
 
 // Every command that a reader may type is run by a test, or says why not.
 func TestEveryCommandIsRunOrMarked(t *testing.T) {
-	names := testNames(t)
+	sources := testSources(t)
 	ci, err := os.ReadFile("../.ci/run")
 	require.NoError(t, err)
 	makefile, err := os.ReadFile("../Makefile")
@@ -109,7 +111,8 @@ func TestEveryCommandIsRunOrMarked(t *testing.T) {
 			require.Regexp(t, `(?m)^`+regexp.QuoteMeta(target)+`:`, string(makefile), where)
 		}
 		if test, ok := strings.CutPrefix(c.marker, "run by: "); ok {
-			require.True(t, names[test], "%s is marked as run by %s, which does not exist", where, test)
+			require.NotEmpty(t, sources[test], "%s is marked as run by %s, which does not exist", where, test)
+			require.Empty(t, missing(sources[test], c), "%s is marked as run by %s, which reads no such page and has no such words", where, test)
 			continue
 		}
 		if c.marker != "" {
@@ -122,7 +125,8 @@ func TestEveryCommandIsRunOrMarked(t *testing.T) {
 			}
 			found = true
 			if k.test != "" {
-				require.True(t, names[k.test], "%s: %s does not exist", where, k.test)
+				require.NotEmpty(t, sources[k.test], "%s: %s does not exist", where, k.test)
+				require.Empty(t, missing(sources[k.test], c), "%s: %s reads no such page and has no such words", where, k.test)
 			}
 			if k.why == "a step of .ci/run" {
 				require.Contains(t, string(ci), strings.Join(strings.Fields(c.line)[:2], " "), where)
@@ -133,9 +137,34 @@ func TestEveryCommandIsRunOrMarked(t *testing.T) {
 	}
 }
 
+// word matches what a test that runs a command has to have: subcommands and
+// flags, but not their values.
+var word = regexp.MustCompile(`^(--[a-z][a-z.-]+|[a-z]{3,})(=.*)?$`)
+
+// missing are the words of a command that a test does not have, none if the test
+// reads the page itself.
+func missing(source string, c command) []string {
+	if strings.Contains(source, c.page) {
+		return nil
+	}
+	var out []string
+	typed, _, _ := strings.Cut(c.line, " #")
+	value := false // of the flag before
+	for w := range strings.FieldsSeq(typed) {
+		if m := word.FindStringSubmatch(w); m != nil && !value && !strings.Contains(source, strings.TrimPrefix(m[1], "--")) {
+			out = append(out, m[1])
+		}
+		value = strings.HasPrefix(w, "-") && !strings.Contains(w, "=")
+	}
+	return out
+}
+
 func TestCommandsAreFound(t *testing.T) {
 	text := "<!-- not run: why -->\n```console\n$ a b\noutput\n```\n\n```sh\n# remark\nc\n```\n<!-- run by: TestX -->\nprose\n```sh\nd\n```\n```text\n$ e\n```\n"
 	require.Equal(t, []command{
 		{page: "p.md", line: "a b", marker: "not run: why"}, {page: "p.md", line: "c"}, {page: "p.md", line: "d"},
 	}, commandsOf("p.md", text))
+	require.Empty(t, missing(`read("p.md")`, command{page: "p.md", line: "zeta-scaler frob --hard"}), "it reads the page")
+	require.Empty(t, missing(`run("zeta-scaler", "frob", "--hard=3")`, command{page: "p.md", line: "zeta-scaler frob --hard=1 /X"}))
+	require.Equal(t, []string{"frob", "--hard"}, missing(`run("zeta-scaler")`, command{page: "p.md", line: "zeta-scaler frob --hard=1 /X"}))
 }

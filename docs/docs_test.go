@@ -15,6 +15,17 @@ import (
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
+	for name := range testSources(t) {
+		names[name] = true
+	}
+	return names
+}
+
+// testSources are the files of all tests by the tests' names, with the scripts
+// that a test of scripts runs.
+func testSources(t *testing.T) map[string]string {
+	t.Helper()
+	sources := map[string]string{}
 	decl := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
 		if err != nil {
@@ -31,12 +42,22 @@ func testNames(t *testing.T) map[string]bool {
 			return err
 		}
 		for _, m := range decl.FindAllSubmatch(b, -1) {
-			names[string(m[1])] = true
+			name := string(m[1])
+			sources[name] = string(b)
+			if name == "TestScripts" {
+				scripts, err := filepath.Glob(filepath.Join(filepath.Dir(path), "testdata", "script", "*.txt"))
+				require.NoError(t, err)
+				for _, script := range scripts {
+					text, err := os.ReadFile(script)
+					require.NoError(t, err)
+					sources[name] += string(text)
+				}
+			}
 		}
 		return nil
 	})
 	require.NoError(t, err)
-	return names
+	return sources
 }
 
 func TestAcceptanceNamesRealTests(t *testing.T) {
@@ -139,7 +160,7 @@ func TestEveryModuleIsDocumented(t *testing.T) {
 func pages(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	for _, pattern := range []string{"../*.md", "*.md", "adr/*.md"} {
+	for _, pattern := range []string{"../*.md", "*.md", "adr/*.md", "specification/*.md"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		out = append(out, files...)

@@ -9,15 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
 	"github.com/zeta-scaler/zeta-scaler/config"
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // Every configuration on a page can be copied as it is. Files that it names
 // by an absolute path are the reader's.
 func TestEveryConfigurationIsAccepted(t *testing.T) {
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	section := regexp.MustCompile(`(?m)\A(?:#.*\n)*(web|log|prometheus|embedded|clusters|probe|rule_sets|scopes|scope_defaults|state|leadership|alerting|events):`)
+	section := regexp.MustCompile(`(?m)\A(?:#.*\n)*(web|log|prometheus|embedded|clusters|probe|rule_sets|scopes|scope_defaults|jobs|state|leadership|alerting|events):`)
 	named := regexp.MustCompile(`_file: ([^/\s},][^\s},]*)`)
 	found := 0
 	for _, page := range pages(t) {
@@ -32,11 +33,11 @@ func TestEveryConfigurationIsAccepted(t *testing.T) {
 			for _, f := range named.FindAllSubmatch(m[1], -1) {
 				name := filepath.Join(dir, filepath.FromSlash(string(f[1])))
 				require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
-				require.NoError(t, os.WriteFile(name, []byte("secret\n"), 0o600))
+				require.NoError(t, os.WriteFile(name, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600))
 			}
 			name := filepath.Join(dir, "zeta-scaler.yml")
 			require.NoError(t, os.WriteFile(name, m[1], 0o600))
-			_, err := config.Load(config.Options{File: name, FileRequired: true})
+			_, err := config.Load(config.Options{Kinds: kinds.All(), File: name, FileRequired: true})
 			requireOnlyMissingFiles(t, page, err)
 		}
 	}
@@ -45,12 +46,12 @@ func TestEveryConfigurationIsAccepted(t *testing.T) {
 
 func requireOnlyMissingFiles(t *testing.T, page string, err error) {
 	t.Helper()
-	var list *rules.ErrorList
+	var list *document.ErrorList
 	if !errors.As(err, &list) {
 		require.NoError(t, err, page)
 		return
 	}
 	for _, d := range list.Diagnostics {
-		require.Equal(t, "file", d.Check, "%s: %s", page, rules.Render(list.Diagnostics))
+		require.Equal(t, "file", d.Check, "%s: %s", page, document.Render(list.Diagnostics))
 	}
 }

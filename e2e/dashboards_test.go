@@ -26,7 +26,9 @@ const panelsWithin = 3 * time.Minute
 
 // withoutData are panels that may be empty here, and why.
 func withoutData() map[string]string {
-	return map[string]string{}
+	return map[string]string{
+		"Actuation / State of the drain": "nothing is drained here",
+	}
 }
 
 // panelQuery is one query of one panel.

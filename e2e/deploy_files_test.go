@@ -3,11 +3,16 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"debug/elf"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +42,7 @@ func TestMountedFilesWithTheProgramsThatReadThem(t *testing.T) {
 	run(t, "deploy/compose", amtool, "config", "routes", "test", "--config.file=alertmanager.yml", "--verify.receivers=scaler,team",
 		"alertname=ZetaScaleOutRecommended", "severity=warning", "recommendation=1-2-prod")
 	scaler := lab.Build(t, harness.ZetaScaler)
-	run(t, "deploy/compose", scaler, "check", "config", "serve.yml", "exporter.yml")
+	run(t, "deploy/compose", scaler, "check", "config", "serve.yml", "exporter.yml", "exporter-zeta.yml")
 	run(t, "deploy/kubernetes/overlays/advisory", scaler, "check", "config", "zeta-scaler.yml", "exporter.yml")
 	run(t, "deploy/kubernetes/overlays/active/scaler", scaler, "check", "config", "exporter.yml")
 	for _, pattern := range []string{"dashboards/provisioning/*/*.yml", "deploy/compose/seatunnel.yaml"} {
@@ -97,6 +102,30 @@ func TestImageIsWhatMakeBuilds(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, libraries)
 	require.Contains(t, run(t, ".", filepath.Join(bin, "zeta-scaler"), "version"), "zeta-scaler")
+}
+
+// A release is the same whoever makes it, knows its version, and has its
+// checksum.
+func TestRelease(t *testing.T) {
+	archives := map[string][]byte{}
+	const name = "zeta-scaler-v9.8.7-linux-" + runtime.GOARCH
+	for _, dist := range []string{t.TempDir(), t.TempDir()} {
+		run(t, ".", "/usr/bin/env", "make", "release", "VERSION=v9.8.7", "PLATFORMS=linux/"+runtime.GOARCH, "DIST="+dist)
+		b, err := os.ReadFile(filepath.Join(dist, name+".tar.gz"))
+		require.NoError(t, err)
+		archives[dist] = b
+		sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256(b), name), string(sums))
+		run(t, ".", "/usr/bin/env", "tar", "-xzf", filepath.Join(dist, name+".tar.gz"), "-C", dist)
+		require.Contains(t, run(t, ".", filepath.Join(dist, name, "zeta-scaler"), "version"), "v9.8.7")
+		for _, file := range []string{"LICENSE", "README.md", "alerts/zeta-scaler.rules.yml", "dashboards/overview.json", "systemd/zeta-scaler.service"} {
+			require.FileExists(t, filepath.Join(dist, name, file))
+		}
+	}
+	all := slices.Collect(maps.Values(archives))
+	require.Len(t, all, 2)
+	require.Equal(t, sha256.Sum256(all[0]), sha256.Sum256(all[1]), "two runs on one commit differ")
 }
 
 func TestSystemdUnits(t *testing.T) {

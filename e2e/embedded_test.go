@@ -24,6 +24,7 @@ import (
 // cluster into its embedded Prometheus and decides. A second start goes on
 // with what the first one stored.
 func TestServeAloneWatchesRealCluster(t *testing.T) {
+	t.Parallel()
 	lab.Build(t, harness.ZetaScaler) // what does not compile is known before a cluster is there
 	cluster := zeta.Start(t, lab, 2)
 	cluster.StartWorkers(t, 1)
@@ -62,6 +63,7 @@ leadership: {lock_file: %q}
 
 // The exporter asks a real cluster that no configuration names.
 func TestProbeOfRealCluster(t *testing.T) {
+	t.Parallel()
 	lab.Build(t, harness.ZetaScaler) // what does not compile is known before a cluster is there
 	cluster := zeta.Start(t, lab, 2)
 	cluster.StartWorkers(t, 1)

@@ -54,7 +54,7 @@ spec:
                   type: array
                   items:
                     type: object
-                    properties: {port: {type: string}, interval: {type: string}, scrapeTimeout: {type: string}}
+                    properties: {port: {type: string}, interval: {type: string}, scrapeTimeout: {type: string}, honorLabels: {type: boolean}}
 `
 
 // seatunnel is the workload that the active overlay names.
@@ -135,13 +135,7 @@ func TestManifestsOnARealAPIServer(t *testing.T) {
 	c := kube.Start(t, lab, kube.Options{})
 	a := newApplier(t, c.Kubeconfig(t, "e2e-admin", "system:masters"))
 	a.apply(t, []byte(serviceMonitorCRD))
-	harness.Wait(t, time.Minute, "ServiceMonitors are known", func(ctx context.Context) error {
-		list, err := a.discovery.ServerResourcesForGroupVersion("monitoring.coreos.com/v1")
-		if err == nil && len(list.APIResources) == 0 {
-			err = fmt.Errorf("the group is empty")
-		}
-		return err
-	})
+	waitForKind(t, a, "servicemonitors")
 	a.apply(t, []byte(seatunnel))
 	render := lab.Build(t, harness.Program{Name: "render", Module: "e2e/deploy", Package: "./render"})
 	for _, overlay := range []string{"advisory", "active"} {
@@ -154,6 +148,26 @@ func TestManifestsOnARealAPIServer(t *testing.T) {
 	}
 	checkPods(t, a)
 	checkRights(t, newApplier(t, c.Kubeconfig(t, "system:serviceaccount:zeta-scaler:zeta-scaler")).dynamic)
+	t.Run("Helm", func(t *testing.T) {
+		installChart(t, a, c.Kubeconfig(t, "e2e-admin", "system:masters"), func(account string) *applier { return newApplier(t, c.Kubeconfig(t, account)) })
+	})
+}
+
+// waitForKind waits until the API server knows a kind of the Prometheus operator.
+func waitForKind(t *testing.T, a *applier, plural string) {
+	t.Helper()
+	harness.Wait(t, time.Minute, plural+" are known", func(context.Context) error {
+		list, err := a.discovery.ServerResourcesForGroupVersion("monitoring.coreos.com/v1")
+		if err != nil {
+			return err
+		}
+		for i := range list.APIResources {
+			if list.APIResources[i].Name == plural {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s are not among %d kinds", plural, len(list.APIResources))
+	})
 }
 
 // checkPods asks whether the pods of the Deployments would be let in by the

@@ -31,9 +31,11 @@ func TestKubernetesActuator(t *testing.T) {
 	for _, kind := range []string{kubeactuator.StatefulSet, kubeactuator.Deployment} {
 		t.Run(kind+" scales out to convergence", func(t *testing.T) { scalesOut(t, newSite(t, c, kind)) })
 	}
-	t.Run("conformance", func(t *testing.T) {
-		actuatortest.RunConformance(t, func(t *testing.T) actuatortest.Fixture { return conforming(t, c) })
-	})
+	for _, kind := range []string{kubeactuator.StatefulSet, kubeactuator.Deployment} {
+		t.Run("conformance of a "+kind, func(t *testing.T) {
+			actuatortest.RunConformance(t, func(t *testing.T) actuatortest.Fixture { return conforming(t, c, kind) })
+		})
+	}
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *kube.Cluster)
@@ -42,6 +44,7 @@ func TestKubernetesActuator(t *testing.T) {
 		{"a conflict is decided again", conflictDecidedAgain},
 		{"a HorizontalPodAutoscaler on the target", autoscalerOnTarget},
 		{"a second field manager", secondFieldManager},
+		{"a workload that is replaced", replaced},
 		{"rights that are too small", rightsTooSmall},
 		{"an Application Mode cluster is never scaled", applicationMode},
 		{"pods that never become ready", podsNeverReady},
@@ -49,6 +52,16 @@ func TestKubernetesActuator(t *testing.T) {
 		{"the API server freezes in mid-action", serverFrozen},
 		{"the API server is killed after it acted", serverKilledAfterItActed},
 		{"events of the workload", eventsOfTheWorkload},
+		{"a release where ordinals do not begin at 0", releaseOfOrdinals},
+		{"a release by podManagementPolicy", releaseByPolicy},
+		{"a release from pods that do not match", releaseOfOthers},
+		{"a pod that came back under its name", releaseOfAnother},
+		{"a Deployment that removes another pod", releaseOfWrongPod},
+		{"two leaders release", releaseOfTwoLeaders},
+		{"a release without rights", releaseWithoutRights},
+		{"a release beside an autoscaler", releaseBesideAutoscaler},
+		{"a drain removes the pod that it has emptied", drainsAPod},
+		{"the API server is killed after a release", releaseThenKilled},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
@@ -166,6 +179,32 @@ func secondFieldManager(t *testing.T, c *kube.Cluster) {
 	require.Equal(t, "field manager gitops", state.OtherWriter)
 	requireOtherWriter(t, a.Scale(t.Context(), s.target(), 5, s.fence(1, 2)), "field manager gitops")
 	require.Equal(t, 3, s.replicas(t))
+}
+
+// replaced deletes the workload and makes it again from its manifest, as
+// `kubectl replace --force` and a restore from a backup do: with what we wrote.
+func replaced(t *testing.T, c *kube.Cluster) {
+	s := newSite(t, c, kubeactuator.StatefulSet)
+	a := s.actuator(t)
+	require.NoError(t, a.Scale(t.Context(), s.target(), 4, s.fence(1, 1)))
+	sets := c.Admin.AppsV1().StatefulSets(s.namespace)
+	set, err := sets.Get(t.Context(), workerName, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, sets.Delete(t.Context(), workerName, metav1.DeleteOptions{}))
+	set.ObjectMeta = metav1.ObjectMeta{Name: set.Name, Namespace: set.Namespace, Labels: set.Labels, Annotations: set.Annotations}
+	harness.Wait(t, podsWithin, "it is made again", func(ctx context.Context) error {
+		_, err := sets.Create(ctx, set, metav1.CreateOptions{})
+		return err
+	})
+	state, err := a.Observe(t.Context(), s.target())
+	require.NoError(t, err)
+	require.Equal(t, actuators.LostFence, state.OtherWriter)
+	require.Zero(t, state.Fence)
+	requireOtherWriter(t, a.Scale(t.Context(), s.target(), 5, s.fence(1, 2)), actuators.LostFence)
+	resumed := s.fence(1, 2)
+	resumed.AcceptPresent = true
+	require.NoError(t, a.Scale(t.Context(), s.target(), 5, resumed))
+	require.NoError(t, a.Scale(t.Context(), s.target(), 6, s.fence(1, 3)))
 }
 
 func rightsTooSmall(t *testing.T, c *kube.Cluster) {

@@ -23,8 +23,8 @@ import (
 	kubeactuator "github.com/zeta-scaler/zeta-scaler/actuators/kubernetes"
 	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
 	"github.com/zeta-scaler/zeta-scaler/e2e/kube"
-	"github.com/zeta-scaler/zeta-scaler/leadership"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
 	statekubernetes "github.com/zeta-scaler/zeta-scaler/state/kubernetes"
 )
 
@@ -236,9 +236,9 @@ func (p *pair) takesOver(t *testing.T, r *server, before uint64) uint64 {
 // epoch is that of the leader, as it is stored.
 func (p *pair) epoch(t *testing.T) uint64 {
 	t.Helper()
-	r, err := leadership.Current(t.Context(), p.store)
+	r, err := state.Leaders(p.store).Get(t.Context(), state.EpochKey)
 	require.NoError(t, err)
-	return r.Epoch
+	return r.Value.Epoch
 }
 
 // settles waits until the workload has want workers and no action is open, and

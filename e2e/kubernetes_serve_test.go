@@ -79,6 +79,7 @@ func (p *pair) oneLeadsAndScales(t *testing.T) {
 		kubeactuator.RecommendationAnnotation: done.RecommendationID,
 		kubeactuator.ActionAnnotation:         done.ID,
 		kubeactuator.ReplicasAnnotation:       "3",
+		kubeactuator.UIDAnnotation:            string(meta.UID),
 	}, meta.Annotations)
 
 	// Alertmanager asks again, and finds the leader.

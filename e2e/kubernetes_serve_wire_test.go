@@ -22,7 +22,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -164,9 +163,8 @@ func stepOf(r *http.Request, body []byte) step {
 
 // storedStep finds an action's record in a commit of package state/kubernetes.
 func storedStep(body []byte) step {
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-	cm, ok := object.(*corev1.ConfigMap)
-	if err != nil || !ok || len(cm.BinaryData["commit"]) == 0 {
+	var cm corev1.ConfigMap
+	if json.Unmarshal(body, &cm) != nil || len(cm.BinaryData["commit"]) == 0 {
 		return step{}
 	}
 	text, err := gzip.NewReader(bytes.NewReader(cm.BinaryData["commit"]))

@@ -53,7 +53,8 @@ var (
 		{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"keda.sh"}, Resources: []string{"scaledobjects"}, Verbs: []string{"list"}},
 	}
-	mayTell = rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}}
+	mayDrain = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "patch"}}
+	mayTell  = rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}}
 )
 
 // site is a workload "worker" in a namespace of its own, and a service account
@@ -73,10 +74,16 @@ func newSite(t *testing.T, c *kube.Cluster, kind string, rules ...rbacv1.PolicyR
 
 func newSiteOf(t *testing.T, c *kube.Cluster, kind string, replicas int, rules ...rbacv1.PolicyRule) *site {
 	t.Helper()
+	return newSiteWith(t, c, kind, replicas, appsv1.OrderedReadyPodManagement, rules...)
+}
+
+// newSiteWith takes the order in which a StatefulSet starts and removes its pods.
+func newSiteWith(t *testing.T, c *kube.Cluster, kind string, replicas int, order appsv1.PodManagementPolicyType, rules ...rbacv1.PolicyRule) *site {
+	t.Helper()
 	s := &site{Cluster: c, namespace: c.Namespace(t, strings.ToLower(kind)), kind: kind}
 	s.account = "system:serviceaccount:" + s.namespace + ":zeta-scaler"
 	if rules == nil {
-		rules = append([]rbacv1.PolicyRule{mayScale, mayTell}, mayLook...)
+		rules = append([]rbacv1.PolicyRule{mayScale, mayTell, mayDrain}, mayLook...)
 	}
 	_, err := c.Admin.RbacV1().Roles(s.namespace).Create(t.Context(),
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "zeta-scaler"}, Rules: rules}, metav1.CreateOptions{})
@@ -87,7 +94,7 @@ func newSiteOf(t *testing.T, c *kube.Cluster, kind string, replicas int, rules .
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.account}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.create(t, replicas)
+	s.create(t, replicas, order)
 	seen := ""
 	what := fmt.Sprintf("%d pods of %s %s/worker are ready and nobody writes any more", replicas, kind, s.namespace)
 	harness.Wait(t, podsWithin, what, func(ctx context.Context) error {
@@ -104,7 +111,7 @@ func newSiteOf(t *testing.T, c *kube.Cluster, kind string, replicas int, rules .
 	return s
 }
 
-func (s *site) create(t *testing.T, pods int) {
+func (s *site) create(t *testing.T, pods int, order appsv1.PodManagementPolicyType) {
 	t.Helper()
 	labels := map[string]string{"app": workerName}
 	meta := metav1.ObjectMeta{Name: workerName, Namespace: s.namespace}
@@ -118,7 +125,9 @@ func (s *site) create(t *testing.T, pods int) {
 	if s.kind == kubeactuator.StatefulSet {
 		_, err = s.Admin.AppsV1().StatefulSets(s.namespace).Create(t.Context(), &appsv1.StatefulSet{
 			ObjectMeta: meta,
-			Spec:       appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: template, ServiceName: workerName},
+			Spec: appsv1.StatefulSetSpec{
+				Replicas: &replicas, Selector: selector, Template: template, ServiceName: workerName, PodManagementPolicy: order,
+			},
 		}, metav1.CreateOptions{})
 	} else {
 		_, err = s.Admin.AppsV1().Deployments(s.namespace).Create(t.Context(), &appsv1.Deployment{
@@ -229,6 +238,42 @@ func (s *site) converge(t *testing.T, a *kubeactuator.Actuator, want int) actuat
 	return last
 }
 
+// settle waits until the pods are as many as the workload asks for, and all of
+// them ready.
+func (s *site) settle(t *testing.T) {
+	t.Helper()
+	want := s.replicas(t)
+	harness.Wait(t, podsWithin, fmt.Sprintf("%s/worker has come to rest with %d pods", s.namespace, want), func(ctx context.Context) error {
+		if err := s.hasReady(ctx, want); err != nil {
+			return err
+		}
+		return s.rests(ctx, want)
+	})
+}
+
+// rests fails as long as the workload's status speaks of another spec or number.
+func (s *site) rests(ctx context.Context, want int) error {
+	var observed, generation int64
+	var replicas int32
+	if s.kind == kubeactuator.StatefulSet {
+		w, err := s.Admin.AppsV1().StatefulSets(s.namespace).Get(ctx, workerName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		observed, generation, replicas = w.Status.ObservedGeneration, w.Generation, w.Status.ReadyReplicas
+	} else {
+		w, err := s.Admin.AppsV1().Deployments(s.namespace).Get(ctx, workerName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		observed, generation, replicas = w.Status.ObservedGeneration, w.Generation, w.Status.ReadyReplicas
+	}
+	if observed < generation || int(replicas) != want {
+		return fmt.Errorf("its status says %d ready, as of generation %d of %d", replicas, observed, generation)
+	}
+	return nil
+}
+
 // gateway stands between an actuator and the API server and may interfere
 // with one PATCH.
 type gateway struct {
@@ -257,7 +302,8 @@ func (s *site) gateway(t *testing.T, timeout time.Duration) (*gateway, *kubeactu
 		if f := g.instead.Load(); f != nil && (*f)(w, r) {
 			return
 		}
-		if r.Method != http.MethodPatch {
+		// Pods are patched, too.
+		if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/"+workerName) {
 			to.ServeHTTP(w, r)
 			return
 		}
@@ -283,19 +329,20 @@ func (s *site) gateway(t *testing.T, timeout time.Duration) (*gateway, *kubeactu
 	return g, a
 }
 
-// conforming is an empty StatefulSet behind a gateway. Rights are taken away as
-// an administrator would; the other faults are of the way to the API server.
-func conforming(t *testing.T, c *kube.Cluster) actuatortest.Fixture {
+// conforming is an empty workload behind a gateway. Rights are taken away as an
+// administrator would; the other faults are of the way to the API server.
+func conforming(t *testing.T, c *kube.Cluster, kind string) actuatortest.Fixture {
 	t.Helper()
-	s := newSiteOf(t, c, kubeactuator.StatefulSet, 0)
+	s := newSiteOf(t, c, kind, 0)
 	g, a := s.gateway(t, 5*time.Second)
 	return actuatortest.Fixture{
-		Actuator: a, Target: s.target(), Desired: s.replicas,
+		Actuator: a, Target: s.target(), Desired: s.replicas, Settle: s.settle,
 		Stall: func(*testing.T) func() { return g.stall() },
 		LoseReply: func(*testing.T) {
 			nothing := func() {}
 			g.after.Store(&nothing)
 		},
+		Forget: func(t *testing.T) { s.patch(t, "somebody", `{"metadata": {"annotations": null}}`) },
 		Refuse: s.takePatchAway,
 		Fail: func(*testing.T) {
 			busy := func(w http.ResponseWriter, r *http.Request) bool {
@@ -335,7 +382,7 @@ func (s *site) takePatchAway(t *testing.T) {
 	roles := s.Admin.RbacV1().Roles(s.namespace)
 	role, err := roles.Get(t.Context(), "zeta-scaler", metav1.GetOptions{})
 	require.NoError(t, err)
-	role.Rules = append([]rbacv1.PolicyRule{readOnly}, mayLook...)
+	role.Rules = append([]rbacv1.PolicyRule{readOnly, mayDrain}, mayLook...)
 	_, err = roles.Update(t.Context(), role, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	harness.Wait(t, podsWithin, s.account+" may not patch any more", func(ctx context.Context) error {

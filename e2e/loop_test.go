@@ -21,6 +21,7 @@ import (
 // Alertmanager → webhook → a command starts a real worker → Zeta's inventory
 // shows it → SUCCEEDED → cooldown → the next job runs.
 func TestFullLoopOnRealZeta(t *testing.T) {
+	t.Parallel()
 	lab.Build(t, harness.ZetaScaler) // what does not compile is known before a cluster is there
 	address := harness.FreeAddress(t)
 	am := newManager(t, "loop-alertmanager", harness.URL(address)+"/webhook/alertmanager")
@@ -40,7 +41,7 @@ scopes:
     rule_set: e2e
     bounds: {min_workers: 1, max_workers: 2} # a second action would be as right as the first
     mode: webhook
-    cooldown: 1m
+    cooldown: 10m # it is still on when the test looks, however late that is
     actuator: {exec: {command: %q, args: [%s, %q], timeout: 2m, target: real}}
 scope_defaults: {rule_set: e2e}
 state: {path: %q}

@@ -46,6 +46,19 @@ const (
 // again with nothing but Prometheus' data, it decides what one that never
 // stopped decides. With one tick less of data it would not.
 func TestRestartEquivalenceAgainstRealPrometheus(t *testing.T) {
+	restartEquivalence(t, func(series []byte) string {
+		return lab.StartPrometheus(t, harness.PrometheusOptions{Name: "prometheus-restore", Config: "{}", Data: writeBlocks(t, series)}).URL
+	})
+}
+
+// The same on a VictoriaMetrics, whose language and instants differ in details.
+func TestRestartEquivalenceAgainstRealVictoriaMetrics(t *testing.T) {
+	restartEquivalence(t, func(series []byte) string {
+		return lab.StartVictoriaMetrics(t, "victoriametrics-restore", series)
+	})
+}
+
+func restartEquivalence(t *testing.T, serve func(series []byte) (url string)) {
 	rs, err := rules.ParseFile(filepath.Join("testdata", "restore.yaml"))
 	require.NoError(t, err)
 	now := time.Now().Add(-4 * time.Hour)
@@ -60,11 +73,8 @@ func TestRestartEquivalenceAgainstRealPrometheus(t *testing.T) {
 		require.NoError(t, err)
 	}
 	t.Logf("seed %d, %d scopes, %d ticks from %s", seed, restoreScopes, restoreTicks, ticks[0].Format(time.RFC3339))
-	prom := lab.StartPrometheus(t, harness.PrometheusOptions{
-		Name: "prometheus-restore", Config: "{}", Data: writeBlocks(t, randomSeries(seed, ticks)),
-	})
 	src, err := source.NewRemote(source.RemoteOptions{
-		URLs: []string{prom.URL},
+		URLs: []string{serve(randomSeries(seed, ticks))},
 		// Each tick has its own sample or none.
 		LookbackDelta: rs.Interval / 2,
 	})

@@ -23,7 +23,7 @@ import (
 
 const (
 	// readyWithin is how long a program of ours may take to be ready.
-	readyWithin = time.Minute
+	readyWithin = 2 * time.Minute
 )
 
 // scaler is one running zeta-scaler that can be killed and started again.

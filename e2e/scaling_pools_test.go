@@ -250,7 +250,7 @@ func (p *pools) verify(t *testing.T) {
 // are further keys.
 func (p *pools) scope(t *testing.T, cluster string, timeout time.Duration, more ...string) string {
 	t.Helper()
-	key := filepath.Join(lab.Dir, "pools-key")
+	key := filepath.Join(t.TempDir(), "pools-key")
 	require.NoError(t, os.WriteFile(key, []byte(poolKey+"\n"), 0o600))
 	return fmt.Sprintf(`  - match: {cluster: %s}
     rule_set: pools

@@ -30,7 +30,7 @@ import (
 
 // carriedOutWithin is how long a recommendation may take to be carried out on a
 // busy machine; idle it takes about five seconds.
-const carriedOutWithin = time.Minute
+const carriedOutWithin = 2 * time.Minute
 
 // relay stands between Alertmanager and the webhook: it can be shut, and
 // remembers what went through.

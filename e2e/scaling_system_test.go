@@ -31,6 +31,7 @@ const repeatSoon = 5 * time.Second
 // Alertmanager: what it groups, silences and inhibits, what comes a thousand
 // times, what an operator holds, and everything that acts for nobody.
 func TestScalingSystemThroughAlertmanager(t *testing.T) {
+	t.Parallel()
 	lab.Build(t, harness.ZetaScaler)
 	p := newPools(t, "a", "b", "listed", "found", "dry")
 	s := newPipeline(t, "pools", p, p.scope(t, "a", 5*time.Second, actsByWebhook)+p.scope(t, "b", 5*time.Second, actsByWebhook)+
@@ -266,6 +267,7 @@ func modeAtRunTime(t *testing.T, s *pipeline) {
 // Alertmanager keeps alerts in memory alone: killed in the middle, it learns of
 // them again from the service, and may tell twice what it had told.
 func TestAlertmanagerDiesInBetween(t *testing.T) {
+	t.Parallel()
 	lab.Build(t, harness.ZetaScaler)
 	p := newPools(t, "a")
 	s := newPipeline(t, "am-dies", p, p.scope(t, "a", 30*time.Second, actsByWebhook), time.Hour)
@@ -297,6 +299,7 @@ func TestAlertmanagerDiesInBetween(t *testing.T) {
 // The service is killed while Alertmanager tells it, and while the scaling
 // system has its request.
 func TestServeDiesInBetween(t *testing.T) {
+	t.Parallel()
 	lab.Build(t, harness.ZetaScaler)
 	p := newPools(t, "told", "acts", "drops")
 	short := "    convergence_timeout: 8s"
@@ -346,6 +349,7 @@ func TestServeDiesInBetween(t *testing.T) {
 
 // Everything that a scaling system may do wrong, each to a scope of its own.
 func TestFaultsOfTheScalingSystem(t *testing.T) {
+	t.Parallel()
 	lab.Build(t, harness.ZetaScaler)
 	refusals := map[string]struct {
 		status int
@@ -357,7 +361,11 @@ func TestFaultsOfTheScalingSystem(t *testing.T) {
 	p := newPools(t, "slow", "broken", "lost", "stale", "forbidden")
 	scopes := ""
 	for c := range p.pools {
-		scopes += p.scope(t, c, time.Second, actsByWebhook)
+		timeout := 10 * time.Second
+		if c == "slow" {
+			timeout = time.Second
+		}
+		scopes += p.scope(t, c, timeout, actsByWebhook)
 	}
 	p.with("slow", func(x *pool) { x.faults = []fault{{late: 3 * time.Second}} })
 	p.with("broken", func(x *pool) { x.faults = []fault{{status: 500}, {status: 503}} })

@@ -16,6 +16,7 @@ import (
 
 // The facts about a real Zeta 2.3.8 on which the scenario rests.
 func TestRealZeta(t *testing.T) {
+	t.Parallel()
 	cluster := zeta.Start(t, lab, 2)
 	cluster.StartWorkers(t, 1)
 	ctx := t.Context()

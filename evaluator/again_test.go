@@ -32,7 +32,7 @@ func putExecution(t *testing.T, store state.Store, change func(*state.ExecutionR
 	change(&rec)
 	put, err := state.NewPut(state.Execution, "a", version, rec)
 	require.NoError(t, err)
-	_, err = store.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.NoError(t, err)
 }
 
@@ -122,8 +122,31 @@ func TestOtherWriterBlocksUntilResumed(t *testing.T) {
 	require.Equal(t, []string{scaling.BlockerOtherWriter}, names())
 	put, err := state.NewPut(state.Control, "a", 0, state.ControlRecord{ResumedAt: at(rs, 101)})
 	require.NoError(t, err)
-	_, err = store.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.NoError(t, err)
 	l.tick(t, at(rs, 102))
 	require.Empty(t, names())
+}
+
+// TestIneffectiveBlocks: two actions that changed nothing are named, with what
+// they brought, until somebody resumes or an hour is over.
+func TestIneffectiveBlocks(t *testing.T) {
+	rs := fixture()
+	l, store := shortOf(t)
+	putExecution(t, store, func(r *state.ExecutionRecord) {
+		r.IneffectiveSince = at(rs, 100)
+		r.Tried = []scaling.Tried{{From: new(2), To: 3, At: at(rs, 80)}, {From: new(3), To: 4, At: at(rs, 100)}}
+	})
+	l.tick(t, at(rs, 101))
+	ev := l.rec.last["a"]
+	require.True(t, ev.Recommendation.HeldBy(scaling.BlockerIneffective))
+	require.True(t, ev.Facts.Has(scaling.FactIneffective))
+	require.Contains(t, ev.Recommendation.Reason, "held by ineffective (2 → 3 and 3 → 4 workers have changed nothing)")
+	put, err := state.NewPut(state.Control, "a", 0, state.ControlRecord{ResumedAt: at(rs, 101)})
+	require.NoError(t, err)
+	_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
+	require.NoError(t, err)
+	l.tick(t, at(rs, 102))
+	ev = l.rec.last["a"]
+	require.False(t, ev.Recommendation.HeldBy(scaling.BlockerIneffective))
 }

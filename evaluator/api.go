@@ -47,15 +47,19 @@ type ScopeConfig struct {
 	Deployment scaling.Deployment
 }
 
-// Config is what can be reloaded: the rule sets and who is judged by which.
+// Config is what can be reloaded: the rule sets and which evaluates whom.
 type Config struct {
 	RuleSets []*rules.RuleSet
 	Scopes   []ScopeConfig
-	// Discover makes scopes that no entry lists appear by themselves, judged by
+	// Discover makes scopes that no entry lists appear by themselves, evaluated by
 	// DefaultRuleSet and DefaultShadows, never more than advisory.
 	Discover       bool
 	DefaultRuleSet string
 	DefaultShadows []string
+	// Clusters are the names of the clusters that are watched. Where scopes are
+	// told apart by the label cluster alone, each is a scope from the first tick
+	// on, if Discover is set, and is never forgotten.
+	Clusters []string
 	// ForgetAfter is how long a discovered scope is kept after its last sample.
 	ForgetAfter time.Duration
 }

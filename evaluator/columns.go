@@ -1,12 +1,13 @@
 package evaluator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -27,6 +28,8 @@ type column struct {
 	failed  bool
 	failure Reason
 	err     error
+	// stretches are where a replay's column fails; turnTo sets the fields above.
+	stretches []Stretch
 }
 
 // line is one series of a column; cur is the next point to look at.
@@ -120,38 +123,47 @@ func tooMany(err error, series int) error {
 	return fmt.Errorf("the answer has %d series, at most %d are read: does the expression leak a label?", series, maxSeries)
 }
 
+// each calls f for 0 to n-1, at most queryConcurrency of them at once. The caller
+// works, too: where answers come from this process, it has most of them before
+// another goroutine has grown a stack for its first.
 func each(n int, f func(i int)) {
-	var g errgroup.Group
-	g.SetLimit(queryConcurrency)
-	for i := range n {
-		g.Go(func() error {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 			f(i)
-			return nil
-		})
+		}
 	}
-	_ = g.Wait() // f never fails
+	var others sync.WaitGroup
+	for range min(n, queryConcurrency) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
 type warningsError []string
 
 func (w warningsError) Error() string { return "the answer may be incomplete: " + w[0] }
 
-// noAnswer reports whether any query got no answer.
-func noAnswer(cols []column) bool {
-	for i := range cols {
-		if cols[i].failed && cols[i].failure == NoAnswer {
-			return true
+// silent reports whether the source gave no answer to any query of the active
+// rule set.
+func (g *group) silent(cols []column) bool {
+	for _, q := range g.active().queries {
+		if !cols[q].failed || cols[q].failure != NoAnswer {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
-// firstFailure returns the first failed column's error, nil if all are whole.
-func firstFailure(cols []column) error {
-	for i := range cols {
-		if cols[i].failed {
-			return cols[i].err
+// failedQueries lists the queries of the active rule set that failed, with the
+// first error. What a shadow alone asks for never matters.
+func (g *group) failedQueries(cols []column) (failed []int, err error) {
+	for _, q := range g.active().queries {
+		if cols[q].failed {
+			failed = append(failed, q)
+			err = cmp.Or(err, fmt.Errorf("%s: %w", g.queries[q].Expr, cols[q].err))
 		}
 	}
-	return nil
+	return failed, err
 }

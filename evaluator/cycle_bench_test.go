@@ -2,9 +2,7 @@ package evaluator
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
@@ -28,8 +27,7 @@ import (
 // clusters of four workers, every 15 s for a little longer than the pack's
 // lookback. Every tenth cluster lacks slots, the others are idle.
 const (
-	benchPack    = "zeta-fixed-slot"
-	benchWorkers = 4
+	benchPack    = fleet.PackName
 	benchScrape  = 15 * time.Second
 	benchScrapes = 49
 )
@@ -50,51 +48,14 @@ func benchDB(b *testing.B, n int) *source.Temporary {
 	db, err := source.OpenTemporary(b.TempDir(), slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
+	times := make([]int64, benchScrapes)
+	for i := range times {
+		times[i] = int64(i) * benchScrape.Milliseconds()
+	}
 	for c := range n {
-		require.NoError(b, db.Append(exported(c)...))
+		require.NoError(b, db.Append(fleet.Exported(c, times)...))
 	}
 	return db
-}
-
-func clusterName(c int) string { return fmt.Sprintf("c%05d", c) }
-
-// exported are the series of one cluster.
-func exported(c int) []source.Series {
-	var all []source.Series
-	add := func(name string, v float64, kv ...string) {
-		s := source.Series{Labels: labels.FromStrings(append([]string{
-			"__name__", "seatunnel_zeta_" + name, "cluster", clusterName(c), "instance", "exporter:9881", "job", "zeta",
-		}, kv...)...)}
-		for i := range int64(benchScrapes) {
-			s.Points = append(s.Points, source.Point{T: i * benchScrape.Milliseconds(), V: v})
-		}
-		all = append(all, s)
-	}
-	lacking := 0.0
-	if c%10 == 0 {
-		lacking = 3
-	}
-	add("info", 1, "slot_mode", "fixed", "version", "2.3.13")
-	add("workers", benchWorkers)
-	add("pending_jobs", lacking)
-	add("pending_job_oldest_seconds", 100*lacking)
-	add("pending_head_lacking_slots", lacking)
-	add("pending_head_required_slots", lacking)
-	add("resource_rejections_total", 3)
-	for w := range benchWorkers {
-		worker := fmt.Sprintf("10.0.0.%d:5802", w)
-		for _, m := range []struct {
-			name string
-			v    float64
-		}{{"worker_cpu_ratio", 0.1}, {"worker_memory_ratio", 0.2}, {"worker_sample_age_seconds", 1}, {"worker_dynamic_slot", 0}} {
-			add(m.name, m.v, "worker", worker)
-		}
-		add("worker_slots", 1, "worker", worker, "state", "assigned")
-		add("worker_slots", 7, "worker", worker, "state", "unassigned")
-	}
-	add("slots", benchWorkers, "state", "assigned")
-	add("slots", 7*benchWorkers, "state", "unassigned")
-	return all
 }
 
 func benchEngine(b *testing.B, db *source.Temporary) *source.Engine {
@@ -223,7 +184,7 @@ func ruleGroup(b *testing.B, db storage.Queryable, n int) *promrules.Group {
 	rs := pack(b)
 	var all []promrules.Rule
 	for c := range n {
-		all = append(all, scopeRules(b, p, rs, clusterName(c))...)
+		all = append(all, scopeRules(b, rs, fleet.ClusterName(c))...)
 	}
 	return promrules.NewGroup(promrules.GroupOptions{
 		Name: rs.Name, Interval: rs.Interval, Rules: all,
@@ -235,41 +196,16 @@ func ruleGroup(b *testing.B, db storage.Queryable, n int) *promrules.Group {
 }
 
 // scopeRules are the rules of one scope: each condition as an alert.
-func scopeRules(b *testing.B, p parser.Parser, rs *rules.RuleSet, cluster string) []promrules.Rule {
+func scopeRules(b *testing.B, rs *rules.RuleSet, cluster string) []promrules.Rule {
 	b.Helper()
+	conditions, err := fleet.Conditions(rs, cluster)
+	require.NoError(b, err)
 	var all []promrules.Rule
-	for i := range rs.Signals {
-		s := &rs.Signals[i]
-		for _, c := range []*rules.Condition{s.Out, s.In} {
-			if c == nil {
-				continue
-			}
-			node, err := p.ParseExpr("(" + s.Expr.Text + ") " + operator(c.Comparison) + " " + limitOf(c))
-			require.NoError(b, err)
-			only := labels.MustNewMatcher(labels.MatchEqual, "cluster", cluster)
-			parser.Inspect(node, func(node parser.Node, _ []parser.Node) error {
-				if v, ok := node.(*parser.VectorSelector); ok {
-					v.LabelMatchers = append(slices.Clone(v.LabelMatchers), only)
-				}
-				return nil
-			})
-			all = append(all, promrules.NewAlertingRule(s.Name, node, c.For, s.KeepFiringFor, labels.EmptyLabels(), labels.EmptyLabels(),
-				labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler)))
-		}
+	for _, c := range conditions {
+		all = append(all, promrules.NewAlertingRule(c.Name, c.Expr, c.For, c.KeepFiringFor, labels.EmptyLabels(), labels.EmptyLabels(),
+			labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler)))
 	}
 	return all
-}
-
-func operator(c rules.Comparison) string {
-	return map[rules.Comparison]string{rules.Above: ">", rules.AtLeast: ">=", rules.Below: "<", rules.AtMost: "<="}[c]
-}
-
-func limitOf(c *rules.Condition) string {
-	v := c.Threshold
-	if c.MaxWorkers {
-		v = 10
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
 // discard takes the rule manager's results and forgets them.

@@ -11,52 +11,29 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
-func drawFacts(t *rapid.T) facts {
-	f := facts{
+func drawSituation(t *rapid.T) situation {
+	s := situation{
 		booting: rapid.IntRange(0, 2).Draw(t, "booting"),
 		min:     rapid.IntRange(0, 3).Draw(t, "min"),
 		max:     rapid.SampledFrom([]int{1, 3, scaling.Unbounded}).Draw(t, "max"),
+		facts:   scaling.Facts(rapid.Uint32Max(2*uint32(scaling.FactIneffective)-1).Draw(t, "facts")),
 	}
-	for _, x := range f.list() {
-		*x.held = rapid.Bool().Draw(t, x.bit.Names()[0])
+	if s.has(scaling.FactCurrentKnown) {
+		s.current = rapid.IntRange(0, 5).Draw(t, "current")
 	}
-	if f.currentKnown {
-		f.current = rapid.IntRange(0, 5).Draw(t, "current")
-	}
-	return f
-}
-
-// What the explanation says of a row is what the row's predicate does.
-func TestConditionsAreThePredicates(t *testing.T) {
-	for i := range table {
-		require.Contains(t, conditions, table[i].ID)
-	}
-	require.Len(t, conditions, len(table))
-	rapid.Check(t, func(t *rapid.T) {
-		f := drawFacts(t)
-		for i := range table {
-			all := true
-			for _, c := range conditions[table[i].ID] {
-				if all = all && c.holds(&f); !c.holds(&f) {
-					require.NotEmpty(t, c.otherwise(&f), table[i].ID)
-				}
-			}
-			require.Equal(t, table[i].match(&f), all, table[i].ID)
-		}
-	})
+	return s
 }
 
 // A decision that was published is explained as it was taken: every row above
 // the one that decided has a reason, and none below was tried.
 func TestExplainFollowsTheDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := drawFacts(t)
-		set := f.set()
-		d := Decided{Row: table[decide(&f)].ID, Facts: &set, Booting: f.booting, Min: f.min, Max: bounded(f.max)}
-		if f.currentKnown {
-			d.Current = &f.current
+		s := drawSituation(t)
+		d := Decided{Row: table[decide(&s)].id, Facts: &s.facts, Booting: s.booting, Min: s.min, Max: bounded(s.max)}
+		if s.has(scaling.FactCurrentKnown) {
+			d.Current = &s.current
 		}
-		require.Equal(t, &f, factsOf(&d))
+		require.Equal(t, s, d.situation())
 		verdicts := Explain(d)
 		require.Len(t, verdicts, len(table))
 		want := scaling.RowNotMatched
@@ -69,12 +46,22 @@ func TestExplainFollowsTheDecision(t *testing.T) {
 			case want == scaling.RowNotMatched:
 				require.Equal(t, want, v.Verdict)
 				require.NotEmpty(t, v.Because, v.ID)
+				require.NotContains(t, v.Because, "", v.ID)
 			default:
 				require.Equal(t, want, v.Verdict)
 				require.Empty(t, v.Because)
 			}
 		}
 	})
+}
+
+func TestExplainNamesTheUpperBound(t *testing.T) {
+	var facts scaling.Facts
+	four, eight := 4, 8
+	for want, most := range map[string]*int{"there is no upper bound": nil, "current 4 is not above max 8": &eight} {
+		verdicts := Explain(Decided{Row: scaling.RowSteady, Facts: &facts, Current: &four, Max: most})
+		require.Contains(t, verdicts[4].Because, want)
+	}
 }
 
 func TestExplainWithoutFacts(t *testing.T) {

@@ -12,7 +12,7 @@ func (g *group) restart() {
 			t.kept = t.member.NewState()
 		}
 	}
-	g.hasKept, g.hasProv, g.provWhole = false, false, 0
+	g.hasKept, g.hasProv, g.provAnswered = false, false, 0
 }
 
 // foldFinal folds one tick into the kept state of every scope that exists.
@@ -31,7 +31,7 @@ func (g *group) foldFinal(cols []column, at int64) {
 		}
 	}
 	g.keptAt, g.hasKept = at, true
-	g.hasProv, g.provWhole = false, 0
+	g.hasProv, g.provAnswered = false, 0
 }
 
 // foldProvisional decides one tick without touching what was kept. It goes on
@@ -58,10 +58,10 @@ func (g *group) foldProvisional(cols []column, at int64, limit int64) {
 	}
 	g.stepProvisional(cols, at, begin)
 	g.provAt, g.hasProv = at, true
-	if noAnswer(cols) {
-		g.provWhole = 0
+	if g.silent(cols) {
+		g.provAnswered = 0
 	} else {
-		g.provWhole++
+		g.provAnswered++
 	}
 }
 
@@ -100,5 +100,5 @@ func (g *group) promote() {
 		}
 	}
 	g.keptAt, g.hasKept = g.provAt, true
-	g.hasProv, g.provWhole = false, 0
+	g.hasProv, g.provAnswered = false, 0
 }

@@ -3,6 +3,7 @@ package evaluator
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -15,7 +16,7 @@ import (
 // the service down. It is twice what the service is built for.
 const maxScopes = 20000
 
-// group judges all scopes of one active rule set. Its ticks are the set's; one
+// group evaluates all scopes of one active rule set. Its ticks are the set's; one
 // query per expression serves every scope. It belongs to one goroutine.
 type group struct {
 	name     string
@@ -25,13 +26,15 @@ type group struct {
 	members []*member
 	queries []Query
 	scopes  *scopeTable
-	// discover lets unlisted scopes in; claimed are label sets that other
+	// discover lets unlisted scopes in; configured are label sets that other
 	// groups list.
 	discover bool
 	// discoverAny lets a sample of any query introduce a scope (rule tests).
 	discoverAny bool
 	shadows     []int
-	claimed     map[string]bool
+	configured  map[string]bool
+	// only are the keys of the scopes that are let in; none is all.
+	only []string
 	// limitsOf overlays a scope's limits for a tick.
 	limitsOf func(*scopeState, time.Time) scaling.Limits
 	// generationOf is the last generation of a scope that was there before.
@@ -45,19 +48,19 @@ type group struct {
 	hasKept, hasProv bool
 	// refused counts samples of scopes beyond maxScopes at the newest tick.
 	refused int
-	// provWhole counts the newest provisional ticks at which all queries were
+	// provAnswered counts the newest provisional ticks at which all queries were
 	// answered.
-	provWhole int64
+	provAnswered int64
 }
 
 // newGroup compiles an active rule set and its shadows.
 func newGroup(active *rules.RuleSet, shadows []*rules.RuleSet, interval time.Duration) (*group, error) {
 	g := &group{
-		name:     active.Name,
-		interval: interval,
-		phase:    Phase(active.Name, interval),
-		scopes:   newScopeTable(active.ScopeBy),
-		claimed:  map[string]bool{},
+		name:       active.Name,
+		interval:   interval,
+		phase:      Phase(active.Name, interval),
+		scopes:     newScopeTable(active.ScopeBy),
+		configured: map[string]bool{},
 
 		restoredFrom: math.MinInt64,
 	}
@@ -127,7 +130,7 @@ func (g *group) lookback(at time.Time) time.Duration {
 	return l
 }
 
-// newScope makes a scope with one track per rule set that judges it.
+// newScope makes a scope with one track per rule set that evaluates it.
 func (g *group) newScope(ls []scaling.Label, listed *ScopeConfig, shadows []int, first int64) *scopeState {
 	s := &scopeState{
 		Scope: scaling.NewScope(ls), listed: listed,
@@ -147,10 +150,13 @@ func (g *group) newScope(ls []scaling.Label, listed *ScopeConfig, shadows []int,
 	return s
 }
 
-// admit lets a scope in that workers.current names for the first time.
-func (g *group) admit(ls labels.Labels, at int64) *scopeState {
+// discoverScope lets a scope in that workers.current names for the first time.
+func (g *group) discoverScope(ls labels.Labels, at int64) *scopeState {
 	key, ok := g.scopes.lookupKey(ls)
-	if !g.discover || !ok || g.claimed[string(key)] {
+	if !g.discover || !ok || g.configured[string(key)] {
+		return nil
+	}
+	if len(g.only) > 0 && !slices.Contains(g.only, scaling.NewScope(g.scopes.labelsOf(ls)).Key) {
 		return nil
 	}
 	if len(g.scopes.sorted) >= maxScopes {
@@ -192,14 +198,14 @@ func (g *group) fillColumn(cols []column, q int, at int64, discover bool) {
 				continue
 			}
 			if s == nil && discover && !col.failed {
-				s = g.admit(l.labels, at)
+				s = g.discoverScope(l.labels, at)
 			}
 			if s == nil {
 				continue
 			}
 			l.scope = s
 		}
-		if discover && l.scope.listed == nil && at < l.scope.first {
+		if discover && !l.scope.stays() && at < l.scope.first {
 			// A catch-up found it earlier than a tick without an answer did.
 			l.scope.first = at
 		}
@@ -248,6 +254,16 @@ func (t *track) read(cells []cell, cols []column) {
 			r = checkRange(r, sig.Range[0], sig.Range[1])
 		}
 		s.Signals[i] = r
+	}
+	s.Free = m.reading(m.free, cells, cols)
+	s.Sources = m.reading(m.sources, cells, cols)
+	switch {
+	case s.Sources.Known && s.Sources.V > 1:
+		s.mixed()
+	case s.Current.Known && s.Reporting.Known && s.Reporting.V > s.Current.V:
+		// More report than there are: each is counted for every exporter, or some
+		// are gone. Those that do not report would be hidden behind them.
+		s.Reporting = unknown(TwoSources)
 	}
 }
 

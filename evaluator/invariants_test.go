@@ -52,7 +52,7 @@ const universeTick = 100 * tickMs
 
 func newUniverse(t testing.TB, rs *rules.RuleSet) *universe {
 	p := compile(t, rs)
-	return &universe{
+	u := &universe{
 		p: p, prev: p.NewState(), next: p.NewState(),
 		samples: Samples{Signals: make([]Reading, 5)},
 		limits:  scaling.Limits{Bounds: scaling.Bounds{Min: 2, Max: 6}},
@@ -78,6 +78,19 @@ func newUniverse(t testing.TB, rs *rules.RuleSet) *universe {
 			{current: known(8)},
 		},
 	}
+	if rs.Signals[3].Surplus {
+		u.axes[3] = variants(5, 1, 0)
+	}
+	return u
+}
+
+// surplusFixture is the fixture with workers that can go in place of slots that are free.
+func surplusFixture() *rules.RuleSet {
+	rs := fixture()
+	s := &rs.Signals[3]
+	s.Name, s.Unit, s.Range, s.Surplus, s.Out = "surplus", "workers", nil, true, nil
+	s.In = &rules.Condition{Comparison: rules.AtLeast, Threshold: 1, For: 2 * time.Minute}
+	return rs
 }
 
 // place writes a chosen variant into samples and the state before.
@@ -154,15 +167,18 @@ type decided struct {
 
 func (d *Decision) seen() decided { return decided{d.Row, d.Action, d.Target} }
 
-// TestInvariants proves the eight invariants of spec 1.7 over every
+// TestInvariants proves the nine invariants of spec 1.7 over every
 // combination of condition values, windows, slot mode, validity and bounds
 // position, idle and busy.
 func TestInvariants(t *testing.T) {
 	reached := map[scaling.RowID]bool{}
 	n := 0
-	for _, busy := range []bool{false, true} {
-		u := newUniverse(t, fixture())
-		u.limits.ActionInFlight = busy
+	for _, tc := range []struct {
+		rs   *rules.RuleSet
+		busy bool
+	}{{fixture(), false}, {fixture(), true}, {surplusFixture(), false}} {
+		u := newUniverse(t, tc.rs)
+		u.limits.ActionInFlight = tc.busy
 		u.walk(func(pos position, coverage float64, mode Reading) {
 			u.prev.mode = u.p.slotModeOf(&u.samples)
 			u.signals(func() {
@@ -212,7 +228,7 @@ func (u *universe) violates(d *Decision, pos position, mode Reading) string {
 	switch {
 	case d.Action == scaling.ScaleOut && !belowMin && low(0) && low(2) && low(1) && c[1].reading.V == 0:
 		return "1: a capacity signal alone scaled out"
-	case d.Action == scaling.ScaleInCandidate && !d.valid:
+	case d.Action == scaling.ScaleInCandidate && !d.has(scaling.FactMetricsValid):
 		return "3: scale-in on invalid metrics"
 	case currentKnown && int(pos.current.V) < u.limits.Bounds.Max && d.Action != scaling.ScaleOut &&
 		c[0].full && c[0].reading.Known && c[0].reading.V > 60 && !(c[4].full && (!c[4].reading.Known || c[4].reading.V > 6)):
@@ -222,11 +238,21 @@ func (u *universe) violates(d *Decision, pos position, mode Reading) string {
 		return "5: the target is outside the bounds"
 	case d.Action == scaling.ScaleInCandidate && !(c[2].reading.Known && c[2].reading.V < 0.3):
 		return "8: scale-in without a saturation condition"
+	case d.RowID() == scaling.RowIdle && d.current-d.Target > u.spare(mode):
+		return "9: more workers were to go than are idle"
 	}
 	if mode.Known && mode.V == 0 {
 		return u.violatesUnknown(d)
 	}
 	return u.violatesSlots(d)
+}
+
+// spare is how many workers may go at once.
+func (u *universe) spare(mode Reading) int {
+	if u.p.surplus == 0 || !mode.Known || mode.V != 0 {
+		return 1
+	}
+	return max(1, int(u.choice[3].reading.V))
 }
 
 // violatesSlots is invariant 2: where slots are not fixed, their utilisation

@@ -25,7 +25,12 @@ type live struct {
 }
 
 func newLive(t require.TestingT, src Source, store state.Store, cfg Config, epoch uint64) *live {
-	l := &live{rec: newRecorder(), clk: newHandClock(time.UnixMilli(0))}
+	// It is late enough for whatever the store has.
+	return newLiveAt(t, src, store, cfg, epoch, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+func newLiveAt(t require.TestingT, src Source, store state.Store, cfg Config, epoch uint64, now time.Time) *live {
+	l := &live{rec: newRecorder(), clk: newHandClock(now)}
 	loop := NewLoop(Options{
 		Source: src, Clock: fixedClock{l.clk}, Store: store, Publishers: []Publisher{l.rec},
 		Logger: slog.New(slog.DiscardHandler), Epoch: epoch,

@@ -48,8 +48,13 @@ type Options struct {
 // Loop evaluates every rule set at its ticks until it is stopped.
 type Loop struct {
 	Options
-	reloads chan reload
-	retired *retirees
+	decisions  *state.Table[state.DecisionRecord]
+	executions *state.Table[state.ExecutionRecord]
+	drains     *state.Table[state.DrainRecord]
+	controls   *state.Table[state.ControlRecord]
+	ticks      *state.Table[state.TickRecord]
+	reloads    chan reload
+	dropped    *droppedScopes
 }
 
 type reload struct {
@@ -74,7 +79,13 @@ func NewLoop(o Options) *Loop {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Loop{Options: o, reloads: make(chan reload), retired: &retirees{last: map[string]uint64{}}}
+	fence := state.Fence(o.Epoch)
+	return &Loop{
+		Options:   o,
+		decisions: state.Decisions(o.Store, fence), executions: state.Executions(o.Store, fence), drains: state.Drains(o.Store, fence),
+		controls: state.Controls(o.Store), ticks: state.Ticks(o.Store, fence),
+		reloads: make(chan reload), dropped: &droppedScopes{last: map[string]uint64{}},
+	}
 }
 
 type noInstruments struct{}
@@ -109,7 +120,7 @@ func (l *Loop) Run(ctx context.Context, cfg Config) error {
 		go func() { done <- eg.Wait() }()
 		var next *reload
 		if len(runners) == 0 {
-			done = nil // nothing to judge: wait for a reload or the end
+			done = nil // nothing to evaluate: wait for a reload or the end
 		}
 		select {
 		case err := <-done:
@@ -168,7 +179,7 @@ func groupsOf(cfg Config) ([]*group, error) {
 		}
 		groups = append(groups, g)
 	}
-	return groups, claim(groups, cfg)
+	return groups, checkListed(groups, cfg)
 }
 
 // usesOf lists the shadows that go with every active rule set.
@@ -215,9 +226,9 @@ func buildGroup(byName map[string]*rules.RuleSet, name string, shadows []string)
 	return newGroup(active, sets, active.Interval)
 }
 
-// claim checks listed scopes against their rule sets, and keeps what one group
+// checkListed checks listed scopes against their rule sets, and keeps what one group
 // lists out of another group's discovery.
-func claim(groups []*group, cfg Config) error {
+func checkListed(groups []*group, cfg Config) error {
 	listed := map[string]bool{}
 	for i := range cfg.Scopes {
 		sc := &cfg.Scopes[i]
@@ -237,7 +248,7 @@ func claim(groups []*group, cfg Config) error {
 		}
 		for _, g := range groups {
 			if ls, err := labelsFor(g.scopes.by, sc.Match); err == nil {
-				g.claimed[joinValues(ls)] = true
+				g.configured[joinValues(ls)] = true
 			}
 		}
 	}
@@ -255,14 +266,14 @@ func (l *Loop) assemble(ctx context.Context, cfg Config) ([]*runner, error) {
 	for _, g := range groups {
 		g.discover = cfg.Discover && g.name == cfg.DefaultRuleSet
 		g.shadows = g.memberIndexes(cfg.DefaultShadows)
-		r := &runner{Loop: l, group: g, forgetAfter: cfg.ForgetAfter, failing: map[int]string{}}
+		r := &runner{Loop: l, group: g, forgetAfter: cfg.ForgetAfter, troubles: newTroubles(l.Logger, g)}
 		g.limitsOf = func(s *scopeState, at time.Time) scaling.Limits {
 			return r.overlay.limits(s, g.active().RuleSet.Bounds, at)
 		}
-		g.generationOf = l.retired.take
+		g.generationOf = l.dropped.take
 		runners = append(runners, r)
 	}
-	o, err := loadOverlay(ctx, l.Store)
+	o, err := l.loadOverlay(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading limits: %w", err)
 	}
@@ -271,8 +282,9 @@ func (l *Loop) assemble(ctx context.Context, cfg Config) ([]*runner, error) {
 		if err := r.list(cfg); err != nil {
 			return nil, err
 		}
+		r.know(cfg.Clusters)
 	}
-	return runners, l.recall(ctx, runners)
+	return runners, l.recall(ctx, runners, &o)
 }
 
 // memberIndexes finds rule sets among the group's shadows.

@@ -1,6 +1,7 @@
 package evaluator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -121,6 +122,39 @@ func TestLostScopeIsForgotten(t *testing.T) {
 	require.Greater(t, l.rec.newest("a").generation, uint64(1), "an id is not used twice under one epoch")
 }
 
+// A scope that goes and comes back while the store is down was never gone: it is
+// not removed and written at once, which no store takes.
+func TestForgottenScopeComesBackBeforeTheStoreDoes(t *testing.T) {
+	rs := fixture()
+	src := quietCluster(rs)
+	gone := false
+	for name, f := range src.values {
+		src.values[name] = func(c string, n int64) (float64, bool) {
+			v, _ := f(c, n)
+			return v, !gone
+		}
+	}
+	store := &failingStore{Store: memory.New()}
+	cfg := fixtureConfig(rs, scaling.DefaultBounds())
+	cfg.ForgetAfter = 10 * 30 * time.Second
+	l := newLive(t, src, store, cfg, 1)
+	l.tick(t, at(rs, 100))
+	before := l.rec.newest("a").generation
+	gone, store.broken = true, true
+	for i := 101; i < 115; i++ {
+		l.tick(t, at(rs, i))
+	}
+	gone = false
+	l.tick(t, at(rs, 115))
+	store.broken = false
+	l.tick(t, at(rs, 116))
+	require.Equal(t, at(rs, 116), l.rec.newest("a").tick)
+	require.Greater(t, l.rec.newest("a").generation, before)
+	require.Empty(t, l.rec.gone)
+	_, err := store.Get(t.Context(), state.Decision, "a")
+	require.NoError(t, err)
+}
+
 func TestScopeIsNotForgottenWhileNobodyAnswers(t *testing.T) {
 	rs := fixture()
 	src := quietCluster(rs)
@@ -167,6 +201,44 @@ func TestRemovedScopeIsCleanedAtOnce(t *testing.T) {
 	s.advance(at(rs, 102))
 }
 
+// What somebody has set at run time outlives the listing of its scope, and what
+// is over goes with it.
+func TestPauseOutlivesTheListing(t *testing.T) {
+	rs := fixture()
+	src := quietCluster(rs)
+	src.clusters = []string{"a", "b", "c"}
+	store := memory.New()
+	s := startService(t, src, store, fixtureConfig(rs, scaling.DefaultBounds(), "a", "b", "c"), at(rs, 100), 1)
+	s.await(at(rs, 100))
+	var log bytes.Buffer
+	s.loop.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	controls := state.Controls(store)
+	seven := 7
+	for key, c := range map[string]state.ControlRecord{
+		"a": {Paused: true, Reason: "upgrade", By: "ops"},
+		"b": {MaxWorkers: &seven, By: "ann"},
+		"c": {Paused: true, PausedUntil: at(rs, 100)},
+	} {
+		_, err := controls.Change(t.Context(), key, func(state.Row[state.ControlRecord]) (state.ControlRecord, []state.Entry, bool) {
+			return c, nil, true
+		})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.loop.Reload(t.Context(), fixtureConfig(rs, scaling.DefaultBounds(), "d")))
+	s.advance(at(rs, 101))
+	require.ElementsMatch(t, []string{"a", "b", "c"}, s.rec.gone)
+	require.Contains(t, log.String(), "scope=a paused=true by=ops")
+	require.Contains(t, log.String(), "scope=b paused=false max_workers=7 by=ann")
+	left, err := controls.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, left, 2)
+	require.NoError(t, s.loop.Reload(t.Context(), fixtureConfig(rs, scaling.DefaultBounds(), "a", "b", "c", "d")))
+	s.advance(at(rs, 102))
+	require.True(t, s.rec.last["a"].Paused)
+	require.Equal(t, &seven, s.rec.last["b"].MaxWorkers)
+	require.False(t, s.rec.last["c"].Paused)
+}
+
 // cancelledStore fails as a store does whose context has ended.
 type cancelledStore struct{ *memory.Store }
 
@@ -188,11 +260,11 @@ type failingStore struct {
 	broken bool
 }
 
-func (s *failingStore) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
+func (s *failingStore) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	if s.broken {
 		return nil, errors.New("no space left on device")
 	}
-	return s.Store.Apply(ctx, b)
+	return s.Store.Apply(ctx, f, b)
 }
 
 func TestStoreFailurePublishesNothing(t *testing.T) {
@@ -209,18 +281,62 @@ func TestStoreFailurePublishesNothing(t *testing.T) {
 	require.False(t, l.rec.newest("a").provisional, "the windows went on meanwhile")
 }
 
+// unsure is a store that writes and then says that it could not.
+type unsure struct {
+	state.Store
+	fails bool
+}
+
+func (s *unsure) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
+	versions, err := s.Store.Apply(ctx, f, b)
+	if s.fails && err == nil {
+		return nil, errors.New("no reply")
+	}
+	return versions, err
+}
+
+// What was stored and not published is written over, even if what is published
+// next is what was published before.
+func TestStoreSaysWhatWasPublished(t *testing.T) {
+	rs := fixture()
+	store := &unsure{Store: memory.New()}
+	src := quietCluster(rs)
+	src.values["cpu"], src.values["jobs"] = constant(0.5), constant(2) // busy enough, however long
+	src.values["current"] = func(_ string, n int64) (float64, bool) { return 4, n != 101 }
+	l := newLive(t, src, store, fixtureConfig(rs, scaling.DefaultBounds(), "a"), 1)
+	l.tick(t, at(rs, 100))
+	published := l.rec.newest("a").row
+	stored := func() scaling.RowID {
+		row, err := state.Decisions(store, state.NoFence).Get(t.Context(), "a")
+		require.NoError(t, err)
+		return row.Value.Row
+	}
+	store.fails = true
+	l.tick(t, at(rs, 101))
+	require.Equal(t, scaling.RowWorkersUnknown, stored())
+	require.Equal(t, at(rs, 100), l.rec.newest("a").tick, "it is not published")
+	store.fails = false
+	l.tick(t, at(rs, 102))
+	require.Equal(t, published, l.rec.newest("a").row)
+	require.Equal(t, published, stored())
+}
+
 func TestAnotherLeaderStopsTheLoop(t *testing.T) {
 	rs := fixture()
 	store := memory.New()
 	cfg := fixtureConfig(rs, scaling.DefaultBounds())
 	old := newLive(t, quietCluster(rs), store, cfg, 1)
 	old.tick(t, at(rs, 100))
+	_, err := state.Leaders(store).Change(t.Context(), state.EpochKey,
+		func(state.Row[state.LeaderRecord]) (state.LeaderRecord, []state.Entry, bool) {
+			return state.LeaderRecord{Epoch: 2}, nil, true
+		})
+	require.NoError(t, err)
 	young := newLive(t, quietCluster(rs), store, cfg, 2)
 	young.tick(t, at(rs, 101))
-	require.NoError(t, old.r.tick(t.Context(), at(rs, 102).UnixMilli()))
-	require.Equal(t, at(rs, 100), old.rec.newest("a").tick, "a write with an old version is refused")
+	require.ErrorIs(t, old.r.tick(t.Context(), at(rs, 102).UnixMilli()), state.ErrFenced)
+	require.Equal(t, at(rs, 100), old.rec.newest("a").tick, "nothing of it was published")
 	young.tick(t, at(rs, 103))
-	require.NotErrorIs(t, old.r.tick(t.Context(), at(rs, 104).UnixMilli()), state.ErrConflict)
 }
 
 func TestUnknownValues(t *testing.T) {
@@ -298,7 +414,7 @@ func TestGenerations(t *testing.T) {
 	tick := at(fixture(), 0)
 	decision := func(row scaling.RowID, action scaling.Action, target int) *Decision {
 		for i := range table {
-			if table[i].ID == row {
+			if table[i].id == row {
 				return &Decision{Row: i, Action: action, Target: target, TargetKnown: true}
 			}
 		}
@@ -347,7 +463,7 @@ func TestDiscoveryIsBounded(t *testing.T) {
 		// The table is only asked for its length.
 		g.scopes.sorted = append(g.scopes.sorted, &scopeState{Scope: scaling.Scope{Key: fmt.Sprint(i)}})
 	}
-	require.Nil(t, g.admit(labels.FromStrings("cluster", "one more"), 0))
+	require.Nil(t, g.discoverScope(labels.FromStrings("cluster", "one more"), 0))
 	require.Equal(t, 1, g.refused)
 }
 

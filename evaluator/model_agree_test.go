@@ -118,7 +118,7 @@ func TestModelAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapidDice{t}
 		w := drawWorld(d, drawModelRules(d), 16)
-		if err := w.compare(w.judge(), replayed(t, w)); err != nil {
+		if err := w.compare(w.verdicts(), replayed(t, w)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -131,7 +131,7 @@ func TestModelAgreesManyTimes(t *testing.T) {
 	for seed := range manyWorlds {
 		d := seededDice{rand.New(rand.NewPCG(uint64(seed), 1))}
 		w := drawWorld(d, drawModelRules(d), 30)
-		want := w.judge()
+		want := w.verdicts()
 		if err := w.compare(want, replayed(t, w)); err != nil {
 			t.Fatalf("seed %d, %s", seed, err)
 		}

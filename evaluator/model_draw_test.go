@@ -73,6 +73,7 @@ func drawSignal(d dice, name string, c scaling.Class) rules.Signal {
 		s.In = &rules.Condition{Comparison: pick(d, name+" in is", rules.Below, rules.Below, rules.AtMost), Threshold: lowThreshold, For: drawWindow(d, name+" in")}
 		if inverse {
 			s.In.Comparison, s.In.Threshold = pick(d, name+" in is", rules.Above, rules.AtLeast), highThreshold
+			s.Surplus = (c == scaling.Saturation || c == scaling.Capacity) && d.roll(name+" surplus", 2) == 1
 		}
 	}
 	return s

@@ -1,6 +1,7 @@
 package evaluator
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -103,6 +104,22 @@ func (w *world) idle(t int) bool {
 		saturation = saturation || s.Class == scaling.Saturation
 	}
 	return saturation
+}
+
+// surplus is how many workers may go at once: as many as everybody who counts them
+// allows, and one in any case.
+func (w *world) surplus(t int) int {
+	allowed := []int{}
+	for i := range w.rs.Signals {
+		s := &w.rs.Signals[i]
+		if v, ok := w.value(s, t); ok && s.Surplus && w.applies(s, t) {
+			allowed = append(allowed, max(1, int(math.Floor(v))))
+		}
+	}
+	if len(allowed) == 0 {
+		return 1
+	}
+	return slices.Min(allowed)
 }
 
 func (w *world) booting(t int) int {

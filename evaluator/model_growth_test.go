@@ -62,7 +62,7 @@ func TestModelAgreesOnGrowth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapidDice{t}
 		w := drawGrowth(d, growthRules(d), 16)
-		if err := w.compare(w.judge(), replayed(t, w)); err != nil {
+		if err := w.compare(w.verdicts(), replayed(t, w)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -75,7 +75,7 @@ func TestModelAgreesOnGrowthManyTimes(t *testing.T) {
 	for seed := range manyWorlds {
 		d := seededDice{rand.New(rand.NewPCG(uint64(seed), 2))}
 		w := drawGrowth(d, growthRules(d), 30)
-		want := w.judge()
+		want := w.verdicts()
 		if err := w.compare(want, replayed(t, w)); err != nil {
 			t.Fatalf("seed %d, %s", seed, err)
 		}

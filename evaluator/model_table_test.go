@@ -53,7 +53,7 @@ func (w *world) decidingRow(t int) modelRow {
 		{scaling.RowIdleUnknown, scaling.ScaleInBlocked, quietAbove && w.idleUnknown(t), current},
 		{scaling.RowIdleAtMin, scaling.NoAction, idle && current <= low, current},
 		{scaling.RowIdleHeld, scaling.ScaleInBlocked, idle && !settled, current},
-		{scaling.RowIdle, scaling.ScaleInCandidate, idle, max(low, current-1)},
+		{scaling.RowIdle, scaling.ScaleInCandidate, idle, max(low, current-w.surplus(t))},
 		{scaling.RowSettling, scaling.NoAction, looksIdle, current},
 	} {
 		if r.when {
@@ -92,8 +92,8 @@ type modelRamp struct {
 	cut        bool
 }
 
-// judge gives every tick's verdict, generations included.
-func (w *world) judge() []verdict {
+// verdicts gives every tick's verdict, generations included.
+func (w *world) verdicts() []verdict {
 	var out []verdict
 	var ramp modelRamp
 	for t := range w.ticks {

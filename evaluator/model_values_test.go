@@ -29,8 +29,14 @@ func (w *world) count(e *rules.Expr, t int) (int, bool) {
 	return int(v), true
 }
 
-func (w *world) current(t int) (int, bool)   { return w.count(w.rs.Workers.Current, t) }
-func (w *world) reporting(t int) (int, bool) { return w.count(w.rs.Workers.Reporting, t) }
+func (w *world) current(t int) (int, bool) { return w.count(w.rs.Workers.Current, t) }
+func (w *world) reporting(t int) (int, bool) {
+	n, ok := w.count(w.rs.Workers.Reporting, t)
+	if current, known := w.current(t); ok && known && n > current {
+		return 0, false // counted twice, or a worker that is gone
+	}
+	return n, ok
+}
 
 func (w *world) mode(t int) scaling.SlotMode {
 	if w.rs.SlotModeExpr == nil {

@@ -2,6 +2,7 @@ package evaluator
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -9,38 +10,55 @@ import (
 )
 
 // overlay is what the store says about limits: the operators' control records
-// and the executor's.
+// the executor's and the drainer's.
 type overlay struct {
 	control   map[string]state.ControlRecord
 	execution map[string]state.ExecutionRecord
+	drain     map[string]state.DrainRecord
 }
 
-// loadOverlay reads both kinds of record; they are few, as only scopes that
-// somebody touched have one.
-func loadOverlay(ctx context.Context, s state.Store) (overlay, error) {
-	var o overlay
-	var err error
-	if o.control, err = loadAll[state.ControlRecord](ctx, s, state.Control); err != nil {
+// loadOverlay reads all kinds of record; they are few, as only scopes that
+// somebody touched have one. A control record that a clock has left ahead is put
+// right: it is compared with what the executor stores later. Bounds whose time is
+// over are taken out.
+func (l *Loop) loadOverlay(ctx context.Context) (overlay, error) {
+	control, err := l.controls.List(ctx)
+	if err != nil {
 		return overlay{}, err
 	}
-	o.execution, err = loadAll[state.ExecutionRecord](ctx, s, state.Execution)
-	return o, err
+	now := l.Clock.Now()
+	for i := range control {
+		r := &control[i].Value
+		was := *r
+		corrected := r.Correct(now)
+		if *r = r.At(now); !corrected && r.MinTimed == was.MinTimed && r.MaxTimed == was.MaxTimed {
+			continue
+		}
+		_, err := l.controls.Change(ctx, control[i].Key, func(old state.Row[state.ControlRecord]) (state.ControlRecord, []state.Entry, bool) {
+			old.Value.Correct(now)
+			return old.Value.At(now), nil, true
+		})
+		if err != nil {
+			return overlay{}, err
+		}
+	}
+	execution, err := l.executions.List(ctx)
+	if err != nil {
+		return overlay{}, err
+	}
+	drains, err := l.drains.List(ctx)
+	if err != nil {
+		return overlay{}, err
+	}
+	return overlay{byKey(control), byKey(execution), byKey(drains)}, nil
 }
 
-func loadAll[T any](ctx context.Context, s state.Store, kind state.Kind) (map[string]T, error) {
-	records, err := s.List(ctx, kind)
-	if err != nil {
-		return nil, err
+func byKey[T any](rows []state.Row[T]) map[string]T {
+	out := make(map[string]T, len(rows))
+	for _, row := range rows {
+		out[row.Key] = row.Value
 	}
-	out := make(map[string]T, len(records))
-	for _, r := range records {
-		v, err := state.Decode[T](r)
-		if err != nil {
-			return nil, err
-		}
-		out[r.Key] = v
-	}
-	return out, nil
+	return out
 }
 
 // limits lays configuration and store over each other for one scope and tick.
@@ -61,21 +79,83 @@ func (o *overlay) limits(s *scopeState, ruleSet *scaling.Bounds, at time.Time) s
 		}
 	}
 	if c, ok := o.control[s.Key]; ok {
-		l.Bounds, l.Mode = c.Overlay(l.Bounds, l.Mode)
-		l.Paused = c.PausedAt(at)
+		l.Bounds, l.Mode = c.At(at).Overlay(l.Bounds, l.Mode)
+		l.Timed = c.Timed(at)
+		pause(&l, &c, at)
 	}
 	global, ok := o.control[state.GlobalKey]
-	if ok && global.PausedAt(at) {
-		l.Paused = true
+	if ok {
+		pause(&l, &global, at)
 	}
 	if e, ok := o.execution[s.Key]; ok {
 		l.CooldownUntil, l.BackoffUntil = e.CooldownUntil, e.BackoffUntil
-		l.ActionInFlight, l.Booting = e.ActionInFlight, e.Booting
+		l.ActionInFlight, l.ActionDeadline, l.Booting = e.ActionInFlight, e.Deadline, e.Booting
 		// Whoever resumes a scope accepts what the other writer has left.
 		resumed := o.control[s.Key].ResumedAt.After(e.OtherWriterSince) || global.ResumedAt.After(e.OtherWriterSince)
 		l.OtherWriter = e.OtherWriter != "" && !resumed
+		l.Tried = e.HeldFor(at, o.control[s.Key].ResumedAt, global.ResumedAt)
+	}
+	if d, ok := o.drain[s.Key]; ok {
+		l.ActionInFlight = l.ActionInFlight || d.Changing()
+		if d.CooldownUntil.After(l.CooldownUntil) {
+			l.CooldownUntil = d.CooldownUntil
+		}
 	}
 	return l
+}
+
+// limitsChange is what has changed of a scope's limits since the tick that was
+// published before, nil if nothing has or there was none. Whoever has taken a bound
+// that is over by now out of its record: it has ended.
+func (s *scopeState) limitsChange(now time.Time) *scaling.LimitsChange {
+	was, is := s.published.limits, &s.limits
+	if was == (limitsKey{}) || was.bounds == is.Bounds && was.mode == is.Mode {
+		return nil
+	}
+	c := &scaling.LimitsChange{Before: was.bounds, After: is.Bounds, ModeBefore: was.mode, Mode: is.Mode, Timed: is.Timed}
+	for _, b := range s.timed {
+		if !now.Before(b.Until) && !slices.Contains(is.Timed, b) {
+			c.Ended = append(c.Ended, b)
+		}
+	}
+	return c
+}
+
+// latestDrain is the drain that people want to see: the open one, else the one
+// that was over last.
+func (o *overlay) latestDrain(key string) *scaling.Drain {
+	d := o.drain[key]
+	if d.Open != nil {
+		return d.Open
+	}
+	return d.Last
+}
+
+// mustDrainAgain reports whether the drain of a recommendation went back for a
+// failure, and what held back the next one is over.
+func (o *overlay) mustDrainAgain(key, recommendationID string, tick time.Time) bool {
+	d := o.drain[key]
+	return d.Open == nil && d.Last != nil && d.Last.Failed && d.Last.RecommendationID == recommendationID && !tick.Before(d.BackoffUntil)
+}
+
+// pause lays one pause over the limits, and over another: both have to end.
+func pause(l *scaling.Limits, c *state.ControlRecord, at time.Time) {
+	if !c.PausedAt(at) {
+		return
+	}
+	since := c.Since()
+	if !l.Paused || since.Before(l.PausedSince) {
+		l.PausedSince = since
+	}
+	switch {
+	case !l.Paused:
+		l.PausedUntil = c.PausedUntil
+	case l.PausedUntil.IsZero() || c.PausedUntil.IsZero():
+		l.PausedUntil = time.Time{}
+	case c.PausedUntil.After(l.PausedUntil):
+		l.PausedUntil = c.PausedUntil
+	}
+	l.Paused = true
 }
 
 // latest is the action that people want to see: the one that waits, else the
@@ -88,10 +168,10 @@ func (o *overlay) latest(key string) *scaling.Execution {
 	return e.Action
 }
 
-// standsAgain reports whether the action of a recommendation is over, what held
+// mustAskAgain reports whether the action of a recommendation is over, what held
 // back the next one too, and the workers are not there: if the recommendation
 // still stands it has to be asked for anew, under a new id (spec 4.2).
-func (o *overlay) standsAgain(key, recommendationID string, d *Decision, tick time.Time) bool {
+func (o *overlay) mustAskAgain(key, recommendationID string, d *Decision, tick time.Time) bool {
 	e, ok := o.execution[key]
 	if !ok || e.Action == nil || e.Held != nil || e.Action.RecommendationID != recommendationID {
 		return false
@@ -103,7 +183,7 @@ func (o *overlay) standsAgain(key, recommendationID string, d *Decision, tick ti
 		// Without a cooldown of its own nothing was done: a dry run.
 		n := len(e.Action.Transitions)
 		acted := n > 0 && e.Action.Transitions[n-1].At.Before(e.CooldownUntil)
-		return acted && !tick.Before(e.CooldownUntil) && d.currentKnown && d.current < e.Action.Target
+		return acted && !tick.Before(e.CooldownUntil) && d.has(scaling.FactCurrentKnown) && d.current < e.Action.Target
 	default:
 		return false
 	}

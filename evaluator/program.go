@@ -32,7 +32,7 @@ type Program struct {
 	// Queries are the distinct expressions; the indexes below point into it.
 	Queries []Query
 
-	current, reporting, master, slots, unsatisfied, slotMode int
+	current, reporting, master, slots, unsatisfied, free, sources, slotMode int
 
 	signals  []signal
 	interval int64
@@ -42,6 +42,7 @@ type Program struct {
 	hasOut, hasIn                          uint64
 	required, speaksAgainst                uint64
 	demand                                 int
+	surplus                                uint64
 	schedulerBacklog, sustainedBacklog     int64
 	lookback                               int64
 }
@@ -58,7 +59,7 @@ type signal struct {
 }
 
 // Compile prepares a rule set for ticks that are interval apart. For an active
-// set that is its own interval; a shadow is judged at the ticks of the active
+// set that is its own interval; a shadow is evaluated at the ticks of the active
 // set. It fails only on sets that rules.Parse would have refused.
 func Compile(rs *rules.RuleSet, interval time.Duration) (*Program, error) {
 	if len(rs.Signals) > maxSignals {
@@ -74,6 +75,8 @@ func Compile(rs *rules.RuleSet, interval time.Duration) (*Program, error) {
 	p.master = p.query(rs.Workers.Master, rs.Workers.MasterLabel)
 	p.slots = p.query(rs.Workers.Slots, "")
 	p.unsatisfied = p.query(rs.Workers.Unsatisfied, "")
+	p.free = p.query(rs.Workers.Free, "")
+	p.sources = p.query(rs.Workers.Sources, "")
 	p.slotMode = p.query(rs.SlotModeExpr, "")
 	p.schedulerBacklog = p.ticks(rs.Step.SchedulerBacklog)
 	p.sustainedBacklog = p.ticks(rs.Step.SustainedBacklog)
@@ -131,6 +134,9 @@ func (p *Program) addSignal(s *rules.Signal, bit uint64) {
 	}
 	if s.Required {
 		p.required |= bit
+	}
+	if s.Surplus {
+		p.surplus |= bit
 	}
 	if s.Demand {
 		p.demand = len(p.signals)
@@ -220,6 +226,22 @@ func TickAtOrBefore(t time.Time, interval, phase time.Duration) time.Time {
 		k--
 	}
 	return time.UnixMilli(k*step + phase.Milliseconds()).UTC()
+}
+
+// NextTick is the first tick of any rule set in use after t, zero if none is.
+func NextTick(cfg Config, t time.Time) time.Time {
+	uses := usesOf(cfg)
+	var next time.Time
+	for _, rs := range cfg.RuleSets {
+		if uses[rs.Name] == nil {
+			continue
+		}
+		tick := TickAtOrBefore(t, rs.Interval, Phase(rs.Name, rs.Interval)).Add(rs.Interval)
+		if next.IsZero() || tick.Before(next) {
+			next = tick
+		}
+	}
+	return next
 }
 
 // unitUp rounds n up to a multiple of unit without overflowing.

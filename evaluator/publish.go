@@ -3,7 +3,6 @@ package evaluator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -25,8 +24,8 @@ type published struct {
 	master       string
 	ramp         Ramp
 	limits       limitsKey
-	// version is that of the stored record, 0 before the first one.
-	version uint64
+	// stored is false before the first record.
+	stored bool
 }
 
 // limitsKey is the part of a scope's limits whose changes belong in the
@@ -75,26 +74,27 @@ func (p published) changed(n published) bool {
 	return p.generation != n.generation || p.row != n.row || p.blockers != n.blockers || p.signals != n.signals
 }
 
-// carried is what the next tick needs to know beyond the generation, and what a
+// remembered is what the next tick needs to know beyond the generation, and what a
 // restart cannot find in Prometheus.
-type carried struct {
+type remembered struct {
 	ramp         Ramp
 	master       string
 	unknownTicks int
 }
 
-func (p *published) carried() carried { return carried{p.ramp, p.master, p.unknownTicks} }
+func (p *published) remembered() remembered { return remembered{p.ramp, p.master, p.unknownTicks} }
 
 // announceAtOnce is how many evaluations are rendered before the publishers
 // get them: a scope's old and new evaluation are in memory together only for
 // that many scopes.
 const announceAtOnce = 512
 
-// ruling is what a tick says about a scope, before it is published.
-type ruling struct {
+// announcement is what a tick says about a scope, before it is published.
+type announcement struct {
 	*scopeState
 	next                   published
 	newGeneration, changed bool
+	limitsChange           *scaling.LimitsChange
 }
 
 // publish stores what the newest tick decided and tells everybody. When it
@@ -104,93 +104,105 @@ func (r *runner) publish(ctx context.Context, at int64, provisional bool) error 
 		epoch: r.Epoch, tick: time.UnixMilli(at).UTC(), written: r.Clock.Now().UTC(),
 		interval: r.group.interval, provisional: provisional, overlay: &r.overlay,
 	}
-	var batch state.Batch
-	rulings := make([]ruling, 0, len(r.group.scopes.sorted))
-	puts := []*scopeState{}
+	w := state.NewWrite(r.Store, state.Fence(r.Epoch))
+	announcements := make([]announcement, 0, len(r.group.scopes.sorted))
 	for _, s := range r.group.scopes.sorted {
 		if s.first > at {
 			continue
 		}
-		v := r.ruling(s, &st)
+		v := r.announcement(s, &st)
 		if v.due() {
 			ev := v.render(&st)
-			if err := r.record(&batch, s, &ev, v.next); err != nil {
+			if err := r.record(w, s, &ev, v.next); err != nil {
 				return err
 			}
 		}
-		if len(batch.Puts) > len(puts) {
-			puts = append(puts, s)
-		}
-		rulings = append(rulings, v)
+		announcements = append(announcements, v)
 	}
 	for _, s := range r.gone {
-		for _, kind := range []state.Kind{state.Decision, state.Execution, state.Control} {
-			batch.Removes = append(batch.Removes, state.Remove{Kind: kind, Key: s.Key})
-		}
+		r.remove(w, s.Key, r.overlay.control[s.Key])
 	}
-	if err := r.store(ctx, &batch, puts, rulings, at); err != nil {
+	if err := r.store(ctx, w, announcements, at); err != nil {
+		// It may have been stored all the same, or in part. Then what the store has
+		// was never published, and must not stay: the next tick writes again.
+		for i := range announcements {
+			announcements[i].published.stored = announcements[i].published.stored && !announcements[i].due()
+		}
 		return err
 	}
-	r.announce(ctx, &st, rulings)
+	r.announce(ctx, &st, announcements)
 	return nil
 }
 
-func (r *runner) ruling(s *scopeState, st *stamp) ruling {
+func (r *runner) announcement(s *scopeState, st *stamp) announcement {
 	t := &s.tracks[0]
 	next := s.published.next(&t.decision, t.samples.Master, st.tick, t.member.RuleSet.GapTolerance)
-	if next.generation == s.published.generation && t.decision.Action == scaling.ScaleOut {
-		id := scaling.RecommendationID(st.epoch, next.generation, s.Key)
-		if r.overlay.standsAgain(s.Key, id, &t.decision, st.tick) {
-			next.generation, next.since = next.generation+1, st.tick
-		}
+	if next.generation == s.published.generation && r.mustAskAgain(s, st, next.generation) {
+		next.generation, next.since = next.generation+1, st.tick
 	}
-	next.limits = limitsKeyOf(&s.limits)
+	next.limits, next.stored = limitsKeyOf(&s.limits), true
 	if !st.provisional {
 		next.ramp = t.kept.Ramp
 	}
-	return ruling{
+	return announcement{
 		scopeState: s, next: next,
 		newGeneration: next.generation != s.published.generation, changed: s.published.changed(next),
+		limitsChange: s.limitsChange(st.written),
+	}
+}
+
+// mustAskAgain reports whether what was done about a generation that still stands
+// has failed, so that it has to be asked for under a new id.
+func (r *runner) mustAskAgain(s *scopeState, st *stamp, generation uint64) bool {
+	d := &s.tracks[0].decision
+	id := scaling.RecommendationID(st.epoch, generation, s.Key)
+	switch d.Action {
+	case scaling.ScaleOut:
+		return r.overlay.mustAskAgain(s.Key, id, d, st.tick)
+	case scaling.ScaleInCandidate:
+		return r.overlay.mustDrainAgain(s.Key, id, st.tick)
+	default:
+		return false
 	}
 }
 
 // due reports whether anything has to be stored about the scope.
-func (v *ruling) due() bool {
+func (v *announcement) due() bool {
 	p := &v.published
-	return v.changed || p.version == 0 || p.limits != v.next.limits || p.carried() != v.next.carried()
+	return v.changed || !p.stored || p.limits != v.next.limits || p.remembered() != v.next.remembered()
 }
 
-func (v *ruling) render(st *stamp) scaling.Evaluation {
+func (v *announcement) render(st *stamp) scaling.Evaluation {
 	st.next = v.next
 	ev := v.evaluation(st)
-	ev.NewGeneration, ev.Changed = v.newGeneration, v.changed
+	ev.NewGeneration, ev.Changed, ev.LimitsChange = v.newGeneration, v.changed, v.limitsChange
 	return ev
 }
 
-// announce hands the stored rulings to the publishers.
-func (r *runner) announce(ctx context.Context, st *stamp, rulings []ruling) {
+// announce hands the stored announcements to the publishers.
+func (r *runner) announce(ctx context.Context, st *stamp, announcements []announcement) {
 	var lost []scaling.Scope
 	for _, s := range r.gone {
 		lost = append(lost, s.Scope)
 	}
 	r.gone = nil
 	for {
-		n := min(len(rulings), announceAtOnce)
+		n := min(len(announcements), announceAtOnce)
 		evaluations := make([]scaling.Evaluation, n)
 		for i := range evaluations {
-			evaluations[i] = rulings[i].render(st)
+			evaluations[i] = announcements[i].render(st)
 		}
 		for _, p := range r.Publishers {
 			p.Publish(ctx, evaluations, lost)
 		}
-		if rulings, lost = rulings[n:], nil; len(rulings) == 0 {
+		if announcements, lost = announcements[n:], nil; len(announcements) == 0 {
 			return
 		}
 	}
 }
 
-// record adds what has to be stored about one scope to the batch.
-func (r *runner) record(b *state.Batch, s *scopeState, ev *scaling.Evaluation, next published) error {
+// record adds what has to be stored about one scope to the write.
+func (r *runner) record(w *state.Write, s *scopeState, ev *scaling.Evaluation, next published) error {
 	if s.published.limits != next.limits {
 		v, err := json.Marshal(scaling.LimitsRecord{
 			Mode: ev.Mode, Deployment: ev.Deployment, Paused: ev.Paused,
@@ -199,106 +211,52 @@ func (r *runner) record(b *state.Batch, s *scopeState, ev *scaling.Evaluation, n
 		if err != nil {
 			return fmt.Errorf("encoding limits of scope %s: %w", s.Key, err)
 		}
-		b.History = append(b.History, state.Entry{Scope: s.Key, At: ev.Tick, Kind: state.LimitsEntry, Value: v})
+		w.Append(state.Entry{Scope: s.Key, At: ev.Tick, Kind: state.LimitsEntry, Value: v})
 	}
-	if !ev.Changed && s.published.carried() == next.carried() && s.published.version != 0 {
+	if !ev.Changed && s.published.remembered() == next.remembered() && s.published.stored {
 		return nil
 	}
 	if ev.Changed {
 		v, err := json.Marshal(scaling.HistoryRecord{
 			Recommendation: ev.Recommendation, Inputs: ev.Inputs, SlotMode: ev.SlotMode, Mode: ev.Mode,
 			Paused: ev.Paused, MinWorkers: ev.MinWorkers, MaxWorkers: ev.MaxWorkers, Booting: ev.Booting,
-			Provisional: ev.Provisional, Facts: &ev.Facts,
+			TimedBounds: ev.TimedBounds, Provisional: ev.Provisional, Facts: &ev.Facts,
 		})
 		if err != nil {
 			return fmt.Errorf("encoding history of scope %s: %w", s.Key, err)
 		}
-		b.History = append(b.History, state.Entry{
+		w.Append(state.Entry{
 			Scope: s.Key, At: ev.Tick, Action: string(ev.Recommendation.Action), Kind: state.DecisionEntry, Value: v,
 		})
 	}
-	put, err := state.NewPut(state.Decision, s.Key, s.published.version, state.DecisionRecord{
+	return r.decisions.Put(w, s.Key, state.DecisionRecord{
 		Scope: s.Scope, Epoch: r.Epoch, Generation: next.generation, Intent: next.intent, Row: next.row,
 		Since: next.since, LastTick: ev.Tick, Ramp: storedRamp(next.ramp), Master: next.master,
 		RecommendationID: ev.Recommendation.RecommendationID, Recommendation: ev.Recommendation,
 		UnknownTicks: next.unknownTicks, LastSeen: time.UnixMilli(s.lastSeen).UTC(), FirstTick: time.UnixMilli(s.first).UTC(),
 	})
-	if err != nil {
-		return err
-	}
-	b.Puts = append(b.Puts, put)
-	return nil
 }
 
-// store writes the batch with the group's tick, in one transaction, and only
-// then takes over what was assigned.
-func (r *runner) store(ctx context.Context, b *state.Batch, puts []*scopeState, rulings []ruling, at int64) error {
-	tick := state.TickRecord{RuleSet: r.group.name, Last: time.UnixMilli(at).UTC()}
+// store writes everything with the group's tick, and only then takes over what
+// was assigned.
+func (r *runner) store(ctx context.Context, w *state.Write, announcements []announcement, at int64) error {
+	r.aging = ageBy(r.aging, time.UnixMilli(at).UTC(), r.group.interval)
+	tick := state.TickRecord{RuleSet: r.group.name, Last: time.UnixMilli(at).UTC(), Aging: r.aging}
 	if r.group.hasKept {
 		tick.Kept = time.UnixMilli(r.group.keptAt).UTC()
 	}
-	put, err := state.NewPut(state.Tick, r.group.name, r.tickVersion, tick)
-	if err != nil {
+	if err := r.ticks.Put(w, r.group.name, tick); err != nil {
 		return err
 	}
-	b.Puts = append(b.Puts, put)
-	versions, err := r.Store.Apply(ctx, *b)
-	if err != nil {
-		// The cached versions may be wrong now; they are read again.
-		r.stale = true
+	if err := w.Commit(ctx); err != nil {
 		return fmt.Errorf("storing the decisions of tick %s: %w", tick.Last.Format(time.RFC3339), err)
 	}
-	for i := range rulings {
-		s := rulings[i].scopeState
-		version := s.published.version
-		s.published = rulings[i].next
-		s.published.version = version
+	for i := range announcements {
+		announcements[i].published = announcements[i].next
+		announcements[i].timed = announcements[i].limits.Timed
 	}
-	for i, s := range puts {
-		s.published.version = versions[i]
-	}
-	r.tickVersion = versions[len(versions)-1]
 	return nil
 }
-
-// refresh reads versions again after a failed write. A record that another
-// epoch wrote means that this process leads no longer.
-func (r *runner) refresh(ctx context.Context) error {
-	if !r.stale {
-		return nil
-	}
-	records, err := r.Store.List(ctx, state.Decision)
-	if err != nil {
-		return fmt.Errorf("reading decisions: %w", err)
-	}
-	byKey := make(map[string]state.Record, len(records))
-	for _, rec := range records {
-		byKey[rec.Key] = rec
-	}
-	for _, s := range r.group.scopes.sorted {
-		rec, ok := byKey[s.Key]
-		s.published.version = rec.Version
-		if !ok {
-			continue
-		}
-		d, err := state.Decode[state.DecisionRecord](rec)
-		if err != nil {
-			return err
-		}
-		if d.Epoch > r.Epoch {
-			return fmt.Errorf("%w: scope %s was decided by epoch %d, this is epoch %d", ErrNotLeader, s.Key, d.Epoch, r.Epoch)
-		}
-	}
-	_, version, err := state.Load[state.TickRecord](ctx, r.Store, state.Tick, r.group.name)
-	if err != nil {
-		return err
-	}
-	r.tickVersion, r.stale = version, false
-	return nil
-}
-
-// ErrNotLeader says that another process decides now; this one must stop.
-var ErrNotLeader = errors.New("another process has taken over")
 
 func storedRamp(r Ramp) *state.Ramp {
 	if !r.Active {

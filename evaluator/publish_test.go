@@ -68,20 +68,3 @@ func TestManyScopesComeInSeveralCalls(t *testing.T) {
 	_, ok = board.Evaluation("nobody")
 	require.False(t, ok)
 }
-
-func TestStepDoesNotAllocate(t *testing.T) {
-	rs := fixture()
-	p := compile(t, rs)
-	u := Samples{Current: known(4), Reporting: known(4), SlotMode: known(0), Signals: make([]Reading, len(rs.Signals))}
-	for i := range u.Signals {
-		u.Signals[i] = known(0.9)
-	}
-	l := scaling.Limits{Bounds: scaling.Bounds{Min: 1, Max: 10}}
-	x, y := p.NewState(), p.NewState()
-	tick := int64(0)
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		tick += tickMs
-		p.Step(y, x, tick, &u, &l)
-		x, y = y, x
-	}))
-}

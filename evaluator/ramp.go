@@ -22,8 +22,8 @@ type Ramp struct {
 }
 
 // next returns the round that is on at a tick. need is 0 when unknown.
-func (r Ramp) next(f *facts, at, every int64, need, unit int) Ramp {
-	base := f.requested()
+func (r Ramp) next(now *situation, at, every int64, need, unit int) Ramp {
+	base := now.requested()
 	size := unit
 	switch {
 	case !r.Active, r.Bound && at-r.At >= every:
@@ -38,11 +38,11 @@ func (r Ramp) next(f *facts, at, every int64, need, unit int) Ramp {
 	n := Ramp{Active: true, Size: size, Base: base, At: at}
 	// Booting workers are part of the need; what was asked for before is not
 	// taken back, so a round may be empty but never negative.
-	if need > 0 && n.Size > need-f.booting {
-		n.Size, n.Bound = max(need-f.booting, 0), true
+	if need > 0 && n.Size > need-now.booting {
+		n.Size, n.Bound = max(need-now.booting, 0), true
 	}
-	if n.Size > f.max-base {
-		n.Size, n.Bound = max(f.max-base, 0), true
+	if n.Size > now.max-base {
+		n.Size, n.Bound = max(now.max-base, 0), true
 	}
 	return n
 }
@@ -68,19 +68,19 @@ func (p *Program) asksForMore() bool {
 
 // stepTarget is the target of the rows that follow the step policy (spec
 // 1.8), and the ramp that goes with it.
-func (p *Program) stepTarget(f *facts, r Ramp, s *Samples, at int64) (int, Ramp) {
+func (p *Program) stepTarget(now *situation, r Ramp, s *Samples, at int64) (int, Ramp) {
 	step := &p.RuleSet.Step
 	switch step.Policy {
 	case rules.StepExponential:
-		r = r.next(f, at, p.sustainedBacklog, p.need(s), step.Unit)
+		r = r.next(now, at, p.sustainedBacklog, p.need(s), step.Unit)
 		return scaling.AddSaturating(r.Base, r.Size), r
 	case rules.StepDemand:
 		n := 1
 		if need := p.need(s); need > 0 {
 			n = min(need, step.MaxStep)
 		}
-		return scaling.AddSaturating(f.current, max(f.booting, n)), r
+		return scaling.AddSaturating(now.current, max(now.booting, n)), r
 	default:
-		return scaling.AddSaturating(f.current, max(f.booting, step.Workers)), r
+		return scaling.AddSaturating(now.current, max(now.booting, step.Workers)), r
 	}
 }

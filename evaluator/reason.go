@@ -11,9 +11,10 @@ import (
 // reason is the one sentence that a person on call reads: what was seen, for
 // how long against which window, and what follows.
 func (t *track) reason(scope *scaling.Scope, state *State, l *scaling.Limits) string {
-	w := sentence{t: t, scope: scope, state: state, l: l}
 	d := &t.decision
-	text := w.row(table[d.Row].ID)
+	row := &table[d.Row]
+	w := &sentence{t: t, d: d, m: t.member, scope: scope, state: state, l: l}
+	text := row.reason(w)
 	switch {
 	case d.Blockers&maxWorkersBlocker != 0:
 		text += fmt.Sprintf("; already at max_workers %d", l.Bounds.Max)
@@ -21,136 +22,121 @@ func (t *track) reason(scope *scaling.Scope, state *State, l *scaling.Limits) st
 		text += fmt.Sprintf("; %s reached, the next round is due later", workers(d.current, "was", "were"))
 	case d.Action == scaling.ScaleOut, d.Action == scaling.ScaleInCandidate:
 		text += fmt.Sprintf("; %d → %d workers", d.current, d.Target)
-		if held := w.heldBy(); d.Action == scaling.ScaleOut && held != 0 {
+		held := d.Blockers
+		if row.restoresFloor {
+			held &^= cooldownBlocker // it runs, but the floor is restored all the same
+		}
+		if d.Action == scaling.ScaleOut && held != 0 {
 			text += ", held by " + join(held.Names())
+			if held&ineffectiveBlocker != 0 {
+				text += w.tried()
+			}
 		}
 	}
-	return text
+	return text + w.freeSlots() + w.unknowns()
+}
+
+// freeSlots says when slots are not what the first job of the queue lacks: as
+// many are free. More workers are asked for all the same, until they are known
+// to change nothing.
+func (w *sentence) freeSlots() string {
+	free, lacking := w.t.samples.Free, w.t.samples.Unsatisfied
+	if w.d.Mode != scaling.FixedSlots || !w.d.has(scaling.FactShortage) || !free.Known || !lacking.Known || lacking.V <= 0 || free.V < lacking.V {
+		return ""
+	}
+	verb := "slots are"
+	if free.V == 1 {
+		verb = "slot is"
+	}
+	return fmt.Sprintf("; %.0f %s free and the head job lacks %.0f: a tag or a requirement is not met", free.V, verb, lacking.V)
 }
 
 // sentence renders the parts of a reason.
 type sentence struct {
 	t     *track
+	d     *Decision
+	m     *member
 	scope *scaling.Scope
 	state *State
 	l     *scaling.Limits
+	// said are the unknown signals that the sentence has named, modeSaid is
+	// that it has named an unknown slot mode.
+	said     uint64
+	modeSaid bool
 }
 
-// heldBy are the blockers that a scale-out really waits for: the cooldown runs,
-// but the floor is restored all the same (spec 1.7).
-func (w *sentence) heldBy() Blocker {
-	d := &w.t.decision
-	if table[d.Row].ID == scaling.RowBelowMin {
-		return d.Blockers &^ cooldownBlocker
-	}
-	return d.Blockers
+// says is a reason without anything to fill in.
+func says(text string) func(*sentence) string {
+	return func(*sentence) string { return text }
 }
 
-func (w *sentence) row(id scaling.RowID) string {
-	d, m := &w.t.decision, w.t.member
-	triggers := d.OutSustained &^ m.guards &^ d.heldBackMask // what a guard holds asks for nothing
-	switch id {
-	case scaling.RowPaused:
-		return "paused: the worker count stays as it is"
-	case scaling.RowApplicationMode:
-		return "Zeta Application Mode: the capacity is fixed and never scaled"
-	case scaling.RowWorkersUnknown:
-		return w.unknownWorkers(triggers)
-	case scaling.RowBelowMin:
-		return w.belowMin()
-	case scaling.RowAboveMax:
-		return fmt.Sprintf("%d workers are more than max_workers %d and idle: %s", d.current, d.max, w.idle())
-	case scaling.RowAboveMaxBlocked:
-		return fmt.Sprintf("%d workers are more than max_workers %d, %s", d.current, d.max, w.whyNotIdle("but not idle for long enough"))
-	case scaling.RowWake:
-		return fmt.Sprintf("no workers, and %s (scheduler_backlog %s)", w.demand(), duration(m.schedulerBacklog))
-	case scaling.RowShortageBlind:
-		return w.conditions(triggers, scaling.Out) + "; the metrics cannot be relied on (" + w.blindness() + "), so " + w.probe()
-	case scaling.RowBlindIdle, scaling.RowIdleStale, scaling.RowIdleUnknown:
-		return "looks idle, but the metrics cannot be relied on: " + w.blindness()
-	case scaling.RowBlind:
-		return "the metrics cannot be relied on: " + w.blindness()
-	case scaling.RowUnsatisfiable:
-		return w.unsatisfiable()
-	case scaling.RowTightWithDemand:
-		return w.conditions(triggers, scaling.Out) + ", and " + w.demand()
-	case scaling.RowTightAlone:
-		return w.conditions(triggers, scaling.Out) + w.tightAlone()
-	default:
-		return w.quietRow(id, triggers)
+// asking are the sustained scale-out conditions that ask for workers: what a
+// guard holds asks for nothing.
+func (w *sentence) asking() uint64 { return w.d.OutSustained &^ w.m.guards &^ w.d.heldBack }
+
+func (w *sentence) triggers() string { return w.conditions(w.asking(), scaling.Out) }
+
+// growth is the reason of the rows that follow the step policy.
+func (w *sentence) growth() string {
+	text := w.triggers()
+	if w.d.Action == scaling.ScaleOut && !w.d.has(scaling.FactMetricsValid) && w.m.asksForMore() {
+		text += w.oneAtATime()
 	}
+	return text
 }
 
-func (w *sentence) quietRow(id scaling.RowID, triggers uint64) string {
-	d, m := &w.t.decision, w.t.member
-	switch id {
-	case scaling.RowIdleShortage:
-		return "looks idle, but " + w.values(d.BlockingSignals)
-	case scaling.RowIdleAtMin:
-		return fmt.Sprintf("idle: %s; already at min_workers %d", w.idle(), d.min)
-	case scaling.RowIdleHeld:
-		return "idle, but held by " + join(d.Blockers.Names())
-	case scaling.RowIdle:
-		return "idle: " + w.idle()
-	case scaling.RowSettling:
-		return "looks idle, " + w.whyNotIdle("its windows are filling")
-	case scaling.RowSteady:
-		text, filling := "nothing to do: no condition is sustained", d.OutTrue&^d.OutSustained&^m.guards
-		switch {
-		case filling != 0 && d.booting > 0:
-			// A scope that was just woken: its job still waits, and help is coming.
-			text = workers(d.booting, "is", "are") + " booting; nothing is sustained yet: " + w.progress(filling, scaling.Out)
-		case filling != 0:
-			text = "nothing is sustained yet: " + w.progress(filling, scaling.Out)
-		case d.booting > 0:
-			text = workers(d.booting, "is", "are") + " booting, and no condition is sustained"
-		}
-		return text
-	default:
-		text := w.conditions(triggers, scaling.Out)
-		if d.Action == scaling.ScaleOut && !d.valid && m.asksForMore() {
-			text += "; the metrics cannot be relied on (" + w.blindness() + "), so " + w.probe()
-		}
-		return text
+// oneAtATime says how far a scale-out goes while the metrics are not valid.
+func (w *sentence) oneAtATime() string {
+	most := "one worker at a time"
+	if b := w.d.booting; b > 1 {
+		most = fmt.Sprintf("no more than the %d workers that are booting", b)
 	}
+	return "; the metrics cannot be relied on (" + w.blindness() + "), so " + most
+}
+
+func (w *sentence) idleButBlind() string {
+	return "looks idle, but the metrics cannot be relied on: " + w.blindness()
+}
+
+func (w *sentence) steady() string {
+	d := w.d
+	filling := d.OutTrue &^ d.OutSustained &^ w.m.guards
+	switch {
+	case filling != 0 && d.booting > 0:
+		// A scope that was just woken: its job still waits, and help is coming.
+		return workers(d.booting, "is", "are") + " booting; nothing is sustained yet: " + w.progress(filling, scaling.Out)
+	case filling != 0:
+		return "nothing is sustained yet: " + w.progress(filling, scaling.Out)
+	case d.booting > 0:
+		return workers(d.booting, "is", "are") + " booting, and no condition is sustained"
+	}
+	if w.needed() != 0 || d.Mode == scaling.UnknownSlots {
+		return "no condition is sustained as far as is known"
+	}
+	return "nothing to do: no condition is sustained"
 }
 
 // workers counts workers, with the verb that goes with their number.
 func workers(n int, one, many string) string {
 	if n == 1 {
-		return counted(n) + " " + one
+		many = one
 	}
-	return counted(n) + " " + many
-}
-
-func counted(workers int) string {
-	if workers == 1 {
-		return "1 worker"
-	}
-	return fmt.Sprintf("%d workers", workers)
+	return scaling.Counted(n, "worker") + " " + many
 }
 
 func (w *sentence) belowMin() string {
-	d := &w.t.decision
+	d := w.d
 	if d.booting == 0 {
 		return fmt.Sprintf("%s fewer than min_workers %d", workers(d.current, "is", "are"), d.min)
 	}
-	return fmt.Sprintf("%s and %d booting are fewer than min_workers %d", counted(d.current), d.booting, d.min)
-}
-
-// probe says how far a scale-out goes while the metrics are not valid.
-func (w *sentence) probe() string {
-	if b := w.t.decision.booting; b > 1 {
-		return fmt.Sprintf("no more than the %d workers that are booting", b)
-	}
-	return "one worker at a time"
+	return fmt.Sprintf("%s and %d booting are fewer than min_workers %d", scaling.Counted(d.current, "worker"), d.booting, d.min)
 }
 
 // tightAlone says why full slots lead to nothing: what else there is, and that
 // it is not enough yet.
 func (w *sentence) tightAlone() string {
-	d, m := &w.t.decision, w.t.member
-	if d.guardHolds && d.demandSustained {
+	d, m := w.d, w.m
+	if d.has(scaling.FactGuardHolds | scaling.FactDemandSustained) {
 		return ", but more workers would not help: " + w.conditions(d.guardsActive, scaling.Out)
 	}
 	if filling := d.OutTrue &^ d.OutSustained &^ m.guards &^ m.capacity; filling != 0 {
@@ -169,10 +155,10 @@ func (w *sentence) tightAlone() string {
 	return ", but slots alone never scale: nothing waits and nothing is saturated"
 }
 
-func (w *sentence) unknownWorkers(triggers uint64) string {
+func (w *sentence) unknownWorkers() string {
 	s := "the worker count is unknown (" + w.t.samples.Current.Why.String() + ")"
-	if triggers != 0 {
-		s += ", although " + w.conditions(triggers, scaling.Out)
+	if w.asking() != 0 {
+		s += ", although " + w.triggers()
 	}
 	return s
 }
@@ -198,8 +184,8 @@ func (w *sentence) list(set uint64, f func(int) string) string {
 
 func (w *sentence) parts(set uint64, f func(int) string) []string {
 	var parts []string
-	for i := range w.t.member.signals {
-		if set&w.t.member.signals[i].bit != 0 {
+	for i := range w.m.signals {
+		if set&w.m.signals[i].bit != 0 {
 			parts = append(parts, f(i))
 		}
 	}
@@ -208,7 +194,7 @@ func (w *sentence) parts(set uint64, f func(int) string) []string {
 
 // one writes a single condition: the signal's own summary, or the default.
 func (w *sentence) one(i int, dir scaling.Direction, span string) string {
-	sig := &w.t.member.signals[i]
+	sig := &w.m.signals[i]
 	c := sig.Out
 	if dir == scaling.In {
 		c = sig.In
@@ -217,7 +203,7 @@ func (w *sentence) one(i int, dir scaling.Direction, span string) string {
 	held, need := int64(win.HeldSeconds*1000), int64(win.WindowSeconds*1000)
 	isTrue := win.Truth == scaling.True.String()
 	// A summary speaks of a value that is there and asks for more.
-	if s := w.t.member.summary[i]; s != nil && dir == scaling.Out && isTrue {
+	if s := w.m.summary[i]; s != nil && dir == scaling.Out && isTrue {
 		if text, err := s.render(w.summaryData(i, &win)); err == nil {
 			return strings.TrimSpace(text)
 		}
@@ -246,18 +232,19 @@ func (w *sentence) one(i int, dir scaling.Direction, span string) string {
 // valueText is a signal's value, or why there is none.
 func (w *sentence) valueText(i int) string {
 	if r := w.t.samples.Signals[i]; !r.Known {
+		w.said |= w.m.signals[i].bit
 		return "UNKNOWN (" + r.Why.String() + ")"
 	}
-	return withUnit(number(w.t.samples.Signals[i].V), w.t.member.signals[i].Unit)
+	return withUnit(number(w.t.samples.Signals[i].V), w.m.signals[i].Unit)
 }
 
 func (w *sentence) summaryData(i int, win *scaling.Window) rules.SummaryData {
-	sig := &w.t.member.signals[i]
+	sig := &w.m.signals[i]
 	data := rules.SummaryData{
 		Signal: sig.Name, Scope: w.scope.Key, Labels: map[string]string{},
 		Value: w.t.samples.Signals[i].V, Comparison: win.Comparison, Unit: sig.Unit,
 		Held: duration(int64(win.HeldSeconds * 1000)), Window: duration(int64(win.WindowSeconds * 1000)),
-		Current: w.t.decision.current,
+		Current: w.d.current,
 	}
 	if win.Threshold != nil {
 		data.Threshold = *win.Threshold
@@ -271,7 +258,7 @@ func (w *sentence) summaryData(i int, win *scaling.Window) rules.SummaryData {
 // idle says what has been low for how long. That nothing waits goes without
 // numbers: there is nothing to see in a row of zeros.
 func (w *sentence) idle() string {
-	d, m := &w.t.decision, w.t.member
+	d, m := w.d, w.m
 	text := w.conditions(d.InSustained&^m.blocking, scaling.In)
 	if d.InSustained&m.blocking != 0 {
 		text = "nothing waits, " + text
@@ -282,7 +269,7 @@ func (w *sentence) idle() string {
 // settling names the conditions that an idle scope still waits for, those of
 // saturation and capacity first.
 func (w *sentence) settling() string {
-	d, m := &w.t.decision, w.t.member
+	d, m := w.d, w.m
 	filling := d.InTrue &^ d.InSustained
 	if low := filling &^ m.blocking; low != 0 {
 		filling = low
@@ -291,7 +278,7 @@ func (w *sentence) settling() string {
 }
 
 func (w *sentence) is(i int) string {
-	return human(w.t.member.signals[i].Name) + " is " + w.valueText(i)
+	return human(w.m.signals[i].Name) + " is " + w.valueText(i)
 }
 
 // values lists signals with their bare values.
@@ -300,22 +287,22 @@ func (w *sentence) values(set uint64) string {
 }
 
 func (w *sentence) demand() string {
-	i, run := w.t.member.demand, &w.state.demand
+	i, run := w.m.demand, &w.state.demand
 	held := duration(run.heldFor(w.state.At))
-	if w.state.Restored && run.sinceOrigin(w.state.Origin, w.t.member.gap) {
+	if w.state.Restored && run.sinceOrigin(w.state.Origin, w.m.gap) {
 		held = "at least " + held
 	}
-	if r := w.t.samples.Signals[i]; !r.Known {
-		return fmt.Sprintf("%s > 0 for %s, at this tick UNKNOWN (%s)", human(w.t.member.signals[i].Name), held, r.Why)
+	if !w.t.samples.Signals[i].Known {
+		return fmt.Sprintf("%s > 0 for %s, at this tick %s", human(w.m.signals[i].Name), held, w.valueText(i))
 	}
-	return human(w.t.member.signals[i].Name) + " is " + w.valueText(i) + " for " + held
+	return human(w.m.signals[i].Name) + " is " + w.valueText(i) + " for " + held
 }
 
 // unsatisfiable names what a held-back signal needs and the most that the
 // bounds could give.
 func (w *sentence) unsatisfiable() string {
-	d, m := &w.t.decision, w.t.member
-	parts := []string{w.values(d.heldBackMask) + ", but more workers would not help: " + w.conditions(d.guardsActive, scaling.Out)}
+	d, m := w.d, w.m
+	parts := []string{w.values(d.heldBack) + ", but more workers would not help: " + w.conditions(d.guardsActive, scaling.Out)}
 	for i := range m.signals {
 		if sig := &m.signals[i]; d.guardsActive&sig.bit != 0 && sig.Advice != "" {
 			parts = append(parts, sig.Advice)
@@ -324,44 +311,16 @@ func (w *sentence) unsatisfiable() string {
 	return strings.Join(parts, "; ")
 }
 
-// blindness says which inputs are missing or stale.
-func (w *sentence) blindness() string {
-	d, m := &w.t.decision, w.t.member
-	var parts []string
-	if !d.ReportingKnown {
-		parts = append(parts, "the number of reporting workers is unknown ("+w.t.samples.Reporting.Why.String()+")")
-	}
-	if d.StaleKnown() && d.Stale > 0 {
-		parts = append(parts, noFreshSample(d.Stale, d.current))
-	}
-	if d.Mode == scaling.UnknownSlots {
-		parts = append(parts, "the slot mode is unknown")
-	}
-	if missing := d.Applies &^ d.Known & (m.required | m.speaksAgainst); missing != 0 {
-		parts = append(parts, w.parts(missing, w.is)...)
-	} else if d.current > 0 && d.Known&m.saturation == 0 {
-		parts = append(parts, "no saturation signal has a value")
-	}
-	return join(parts)
-}
-
-func noFreshSample(stale, current int) string {
-	if stale == 1 {
-		return fmt.Sprintf("1 of %d workers has no fresh sample", current)
-	}
-	return fmt.Sprintf("%d of %d workers have no fresh sample", stale, current)
-}
-
 // whyNotIdle explains why a scope that looks idle, or has more workers than its
 // maximum, is not a candidate to shrink; filling is said when only time lacks.
 func (w *sentence) whyNotIdle(filling string) string {
-	d, m := &w.t.decision, w.t.member
+	d, m := w.d, w.m
 	present := d.OutTrue | d.OutSustained
 	notIdle := m.hasIn & d.Known &^ d.InTrue
-	if d.idle {
+	if d.has(scaling.FactIdle) {
 		return "but held by " + join(d.Blockers.Names())
 	}
-	if !d.valid || d.neededUnknown {
+	if !d.has(scaling.FactMetricsValid) || d.has(scaling.FactNeededUnknown) {
 		if b := w.blindness(); b != "" {
 			return "but the metrics cannot be relied on: " + b
 		}
@@ -369,7 +328,7 @@ func (w *sentence) whyNotIdle(filling string) string {
 	if against := (present|notIdle)&m.blocking | present&m.speaksAgainst; against != 0 {
 		return "but " + w.values(against)
 	}
-	if !d.looksIdle {
+	if !d.has(scaling.FactLooksIdle) {
 		return "but not idle: " + w.values(notIdle)
 	}
 	return filling + ": " + w.settling()

@@ -20,7 +20,7 @@ func reasonAfter(t *testing.T, rs *rules.RuleSet, s story, bounds scaling.Bounds
 	if exec != nil {
 		put, err := state.NewPut(state.Execution, "a", 0, exec)
 		require.NoError(t, err)
-		_, err = store.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+		_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 		require.NoError(t, err)
 	}
 	l := newLive(t, s.source(rs), store, fixtureConfig(rs, bounds, "a"), 1)
@@ -155,6 +155,14 @@ func TestReasonsSayWhatIs(t *testing.T) {
 			with:   story{"age": line(90), "reporting": line(3)},
 			want:   "age 90 s > 60 s for 5m30s (window 1m30s); the metrics cannot be relied on (1 of 4 workers has no fresh sample), so one worker at a time; 4 → 5 workers",
 		},
+		"a queue that nobody answers for is not an empty one": {
+			with: story{"jobs": line(absent)},
+			want: "no condition is sustained as far as is known; jobs is UNKNOWN (no_sample)",
+		},
+		"a worker that is asked for although something is not known": {
+			with: story{"age": line(absent), "jobs": line(absent), "cpu": line(0.9)},
+			want: "CPU 0.9 > 0.8 for 5m30s (window 1m30s); 4 → 5 workers; age and jobs are UNKNOWN (no_sample)",
+		},
 		"several things that are missing are one list": {
 			with: story{"age": line(absent), "jobs": line(absent), "reporting": line(absent)},
 			want: "the metrics cannot be relied on: the number of reporting workers is unknown (no_sample), age is UNKNOWN (no_sample) and jobs is UNKNOWN (no_sample)",
@@ -198,5 +206,46 @@ func TestHeldIsAtLeastAcrossAGap(t *testing.T) {
 			}
 			require.Equal(t, scaling.RowShortage, l.rec.newest("a").row)
 		})
+	}
+}
+
+// TestEveryRowNamesWhatIsUnknown: whatever decided, the reason names every
+// needed signal that has no value, once.
+func TestEveryRowNamesWhatIsUnknown(t *testing.T) {
+	rs := fixture()
+	g, err := newGroup(rs, nil, rs.Interval)
+	require.NoError(t, err)
+	g.limitsOf = func(*scopeState, time.Time) scaling.Limits {
+		return scaling.Limits{Bounds: scaling.Bounds{Min: 1, Max: 8}}
+	}
+	g.generationOf = func(string) uint64 { return 0 }
+	s := g.newScope([]scaling.Label{{Name: "cluster", Value: "a"}}, nil, nil, 0)
+	tr := &s.tracks[0]
+	const needed = 0b01111 // all but the guard
+	for i := range table {
+		for unknownSet := uint64(1); unknownSet <= needed; unknownSet++ {
+			for _, sustained := range []uint64{0, unknownSet, needed} {
+				tr.decision = Decision{
+					Row: i, Action: table[i].action, Mode: scaling.FixedSlots, Applies: 0b11111, Known: 0b11111 &^ unknownSet,
+					OutSustained: sustained & g.active().hasOut, situation: situation{current: 4, min: 1, max: 8, facts: scaling.FactCurrentKnown},
+				}
+				for k := range tr.samples.Signals {
+					tr.samples.Signals[k] = known(0.5)
+					if unknownSet&(1<<k) != 0 {
+						tr.samples.Signals[k] = unknown(QueryError)
+					}
+				}
+				text := tr.reason(&s.Scope, tr.kept, &s.limits)
+				require.NotContains(t, text, "nothing to do", table[i].id)
+				require.Contains(t, text, "UNKNOWN (query_error)", table[i].id)
+				for k := range rs.Signals {
+					if unknownSet&(1<<k) != 0 {
+						require.Contains(t, text, human(rs.Signals[k].Name), "row %s", table[i].id)
+					}
+				}
+			}
+		}
+		tr.decision.Known, tr.decision.Mode, tr.decision.OutSustained = 0b11111, scaling.UnknownSlots, 0
+		require.Contains(t, tr.reason(&s.Scope, tr.kept, &s.limits), "the slot mode is unknown", table[i].id)
 	}
 }

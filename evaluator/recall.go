@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
-// unborn is the first tick of a scope that has not been judged yet; the loop
+// notBegun is the first tick of a scope that has not been evaluated yet; the loop
 // replaces it by the tick at which its fold begins.
-const unborn = 0
+const notBegun = 0
 
 // list adds the scopes that the configuration names. They exist from the first
 // tick on, with or without a sample.
@@ -27,57 +28,77 @@ func (r *runner) list(cfg Config) error {
 		if err != nil {
 			return err
 		}
-		g.newScope(ls, sc, g.memberIndexes(sc.Shadows), unborn)
+		g.newScope(ls, sc, g.memberIndexes(sc.Shadows), notBegun)
 	}
 	return nil
 }
 
 // recall gives the scopes back what the store knows about them, makes
 // discovered ones known again, and cleans what belongs to nobody any more.
-func (l *Loop) recall(ctx context.Context, runners []*runner) error {
-	records, err := l.Store.List(ctx, state.Decision)
+func (l *Loop) recall(ctx context.Context, runners []*runner, o *overlay) error {
+	rows, err := l.decisions.List(ctx)
 	if err != nil {
 		return fmt.Errorf("reading decisions: %w", err)
 	}
 	var orphans []scaling.Scope
-	for _, rec := range records {
-		d, err := state.Decode[state.DecisionRecord](rec)
-		if err != nil {
-			return err
+	now := l.Clock.Now()
+	for i := range rows {
+		key, d := rows[i].Key, &rows[i].Value
+		if !recallOne(runners, key, d, now) {
+			orphans = append(orphans, scaling.Scope{Key: key, Labels: d.Scope.Labels})
+			l.dropped.put(key, d.Generation)
 		}
-		if !recallOne(runners, rec, &d) {
-			orphans = append(orphans, scaling.Scope{Key: rec.Key, Labels: d.Scope.Labels})
-			l.retired.put(rec.Key, d.Generation)
+	}
+	if err := l.recallTicks(ctx, runners); err != nil {
+		return err
+	}
+	return l.clean(ctx, orphans, o)
+}
+
+// recallTicks tells each rule set where it was. One that is new lets the history
+// age as the others do.
+func (l *Loop) recallTicks(ctx context.Context, runners []*runner) error {
+	rows, err := l.ticks.List(ctx)
+	if err != nil {
+		return fmt.Errorf("reading ticks: %w", err)
+	}
+	var aging time.Time
+	for _, row := range rows {
+		t := &row.Value
+		if t.Aging.IsZero() {
+			t.Aging = t.Last
+		}
+		if t.Aging.After(aging) {
+			aging = t.Aging
 		}
 	}
 	for _, r := range runners {
-		t, version, err := state.Load[state.TickRecord](ctx, l.Store, state.Tick, r.group.name)
-		if err != nil {
-			return err
-		}
-		r.tickVersion = version
-		if version > 0 {
-			r.last, r.hasLast = t.Last.UnixMilli(), true
-			r.storedKept = t.Kept.UnixMilli()
+		r.aging = aging
+		for _, row := range rows {
+			if row.Key == r.group.name {
+				r.last, r.hasLast = row.Value.Last.UnixMilli(), true
+				r.storedKept = row.Value.Kept.UnixMilli()
+			}
 		}
 	}
-	return l.clean(ctx, orphans)
+	return nil
 }
 
 // recallOne hands a stored decision to the scope that it is about.
-func recallOne(runners []*runner, rec state.Record, d *state.DecisionRecord) bool {
+func recallOne(runners []*runner, key string, d *state.DecisionRecord, now time.Time) bool {
 	for _, r := range runners {
-		s := r.scopeFor(rec.Key, d)
+		s := r.scopeFor(key, d)
 		if s == nil {
 			continue
 		}
+		corrected := d.Correct(TickAtOrBefore(now, r.group.interval, r.group.phase))
 		blockers, signals := r.group.active().blockersOf(d.Recommendation.BlockingConditions)
 		s.published = published{
 			generation: d.Generation, intent: d.Intent, since: d.Since, row: d.Row,
 			blockers: blockers, signals: signals,
-			unknownTicks: d.UnknownTicks, master: d.Master, ramp: loadedRamp(d.Ramp), version: rec.Version,
+			unknownTicks: d.UnknownTicks, master: d.Master, ramp: loadedRamp(d.Ramp), stored: !corrected,
 		}
-		if s.listed == nil {
+		if !s.stays() {
 			s.first, s.lastSeen = d.FirstTick.UnixMilli(), d.LastSeen.UnixMilli()
 		}
 		return true
@@ -98,25 +119,26 @@ func (r *runner) scopeFor(key string, d *state.DecisionRecord) *scopeState {
 	for i, l := range d.Scope.Labels {
 		names[i] = l.Name
 	}
-	if !g.discover || !slices.Equal(names, g.scopes.by) || g.claimed[joinValues(d.Scope.Labels)] {
+	if !g.discover || !slices.Equal(names, g.scopes.by) || g.configured[joinValues(d.Scope.Labels)] {
 		return nil
 	}
 	return g.newScope(d.Scope.Labels, nil, g.shadows, d.FirstTick.UnixMilli())
 }
 
-// clean removes all trace of scopes that left the configuration (spec 1.3).
-func (l *Loop) clean(ctx context.Context, scopes []scaling.Scope) error {
+// clean removes the scopes that left the configuration (spec 1.3).
+func (l *Loop) clean(ctx context.Context, scopes []scaling.Scope, o *overlay) error {
 	if len(scopes) == 0 {
 		return nil
 	}
-	var b state.Batch
+	w := state.NewWrite(l.Store, state.Fence(l.Epoch))
 	for _, s := range scopes {
-		for _, kind := range []state.Kind{state.Decision, state.Execution, state.Control} {
-			b.Removes = append(b.Removes, state.Remove{Kind: kind, Key: s.Key})
-		}
+		l.remove(w, s.Key, o.control[s.Key])
 	}
-	if _, err := l.Store.Apply(ctx, b); err != nil {
+	if err := w.Commit(ctx); err != nil {
 		return fmt.Errorf("removing %d scopes that are gone: %w", len(scopes), err)
+	}
+	for _, s := range scopes {
+		l.Logger.Warn("a scope is forgotten: the configuration neither lists it nor lets it be discovered", "scope", s.Key)
 	}
 	for _, p := range l.Publishers {
 		p.Publish(ctx, nil, scopes)
@@ -124,26 +146,48 @@ func (l *Loop) clean(ctx context.Context, scopes []scaling.Scope) error {
 	return nil
 }
 
-// maxRetired bounds how many dropped scopes are remembered.
-const maxRetired = 10000
+// remove takes a scope out of the store, but for what somebody has set for it at
+// run time: that holds if the scope comes back, be it with the next reload.
+func (l *Loop) remove(w *state.Write, key string, control state.ControlRecord) {
+	l.decisions.Remove(w, key)
+	l.executions.Remove(w, key)
+	if !control.InForce(l.Clock.Now()) {
+		l.controls.Remove(w, key)
+		return
+	}
+	attrs := []any{"scope", key, "paused", control.Paused}
+	if n := control.MinWorkers; n != nil {
+		attrs = append(attrs, "min_workers", *n)
+	}
+	if n := control.MaxWorkers; n != nil {
+		attrs = append(attrs, "max_workers", *n)
+	}
+	if m := control.Mode; m != nil {
+		attrs = append(attrs, "mode", *m)
+	}
+	l.Logger.Warn("a scope is gone; what was set for it at run time stays, and holds if it comes back", append(attrs, "by", control.By)...)
+}
 
-// retirees remember the last generation of scopes that were dropped, so that
+// maxDropped bounds how many dropped scopes are remembered.
+const maxDropped = 10000
+
+// droppedScopes remember the last generation of scopes that were dropped, so that
 // one that comes back under the same epoch does not reuse a recommendation id.
-type retirees struct {
+type droppedScopes struct {
 	mu   sync.Mutex
 	last map[string]uint64
 }
 
-func (r *retirees) put(key string, generation uint64) {
+func (r *droppedScopes) put(key string, generation uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.last) >= maxRetired {
+	if len(r.last) >= maxDropped {
 		clear(r.last)
 	}
 	r.last[key] = generation
 }
 
-func (r *retirees) take(key string) uint64 {
+func (r *droppedScopes) take(key string) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.last[key]

@@ -31,16 +31,26 @@ func (s *scopeState) evaluation(st *stamp) scaling.Evaluation {
 	ev := scaling.Evaluation{
 		Scope: s.Scope, Inputs: t.inputs(state, l), SlotMode: d.Mode,
 		Mode: l.Mode, Deployment: l.Deployment, Paused: l.Paused,
-		MinWorkers: l.Bounds.Min, MaxWorkers: bounded(l.Bounds.Max), Booting: d.booting, Facts: d.set(),
-		CooldownRemainingSeconds: remaining(l.CooldownUntil, st.tick),
-		Interval:                 st.interval.Seconds(), Tick: st.tick, Provisional: st.provisional,
+		MinWorkers: l.Bounds.Min, MaxWorkers: bounded(l.Bounds.Max), Booting: d.booting, Facts: d.facts,
+		TimedBounds: l.Timed, CooldownRemainingSeconds: remaining(l.CooldownUntil, st.tick),
+		Interval: st.interval.Seconds(), Tick: st.tick, Provisional: st.provisional,
 	}
 	if d.ReportingKnown {
 		n := d.Reporting // a copy: the next tick writes over the decision
 		ev.ReportingWorkers = &n
 	}
 	if st.overlay != nil {
-		ev.Execution = st.overlay.latest(s.Key)
+		ev.Execution, ev.Drain = st.overlay.latest(s.Key), st.overlay.latestDrain(s.Key)
+	}
+	if l.Paused {
+		ev.Unpaused = s.unpaused(state)
+		if !l.PausedSince.IsZero() {
+			since := l.PausedSince
+			ev.PausedSince = &since
+		}
+	}
+	if !st.provisional {
+		ev.Next = s.forecast(state)
 	}
 	ev.Recommendation = s.recommendation(st, state)
 	for i := range s.tracks[1:] {
@@ -56,18 +66,15 @@ func (s *scopeState) recommendation(st *stamp, state *State) scaling.Recommendat
 	r := scaling.Recommendation{
 		Scope: s.Key, MasterEpoch: st.epoch, Generation: st.next.generation,
 		RecommendationID: scaling.RecommendationID(st.epoch, st.next.generation, s.Key),
-		Action:           d.Action, Row: row.ID, Reason: t.reason(&s.Scope, state, l),
+		Action:           d.Action, Strength: row.strength, Row: row.id, Reason: t.reason(&s.Scope, state, l),
 		TriggerConditions: t.triggers(state, l), BlockingConditions: t.blockerConditions(state, l),
-		MetricsSnapshot: t.snapshot(), MetricsValid: d.valid,
+		MetricsSnapshot: t.snapshot(), MetricsValid: d.has(scaling.FactMetricsValid),
 		RecommendationOnly: l.Mode != scaling.Webhook && l.Mode != scaling.Direct,
 		RuleSet:            t.ruleSet(),
 		ObservedAt:         st.tick, Timestamp: st.written, Since: st.next.since,
 		ValidUntil: st.tick.Add(3 * st.interval),
 	}
-	if row.ID == scaling.RowSaturatedTight {
-		r.Strength = "strong"
-	}
-	if d.currentKnown {
+	if d.has(scaling.FactCurrentKnown) {
 		n := d.current
 		r.CurrentWorkers = &n
 	}
@@ -140,7 +147,7 @@ func (t *track) inputs(state *State, l *scaling.Limits) []scaling.Input {
 // they have in the rule set.
 func (t *track) snapshot() map[string]scaling.Measurement {
 	m, s := t.member, &t.samples
-	out := make(map[string]scaling.Measurement, len(m.signals)+5)
+	out := make(map[string]scaling.Measurement, len(m.signals)+7)
 	add := func(name, unit string, r Reading) {
 		v := scaling.Measurement{Value: r.value(), Unit: unit}
 		if !r.Known {
@@ -151,10 +158,16 @@ func (t *track) snapshot() map[string]scaling.Measurement {
 	add("workers.current", "workers", s.Current)
 	add("workers.reporting", "workers", s.Reporting)
 	if m.slots != noQuery {
-		add("workers.slots", "slots", s.Slots)
+		add("workers.slots", scaling.UnitSlots, s.Slots)
 	}
 	if m.unsatisfied != noQuery {
-		add("workers.unsatisfied", "slots", s.Unsatisfied)
+		add("workers.unsatisfied", scaling.UnitSlots, s.Unsatisfied)
+	}
+	if m.free != noQuery {
+		add(scaling.InputFree, scaling.UnitSlots, s.Free)
+	}
+	if m.sources != noQuery {
+		add("workers.sources", "clusters", s.Sources)
 	}
 	if m.slotMode != noQuery {
 		add("slot_mode", "ratio", s.SlotMode)

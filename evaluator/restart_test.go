@@ -124,7 +124,7 @@ func TestRestartIsNoChange(t *testing.T) {
 			if tc.exec != nil {
 				put, err := state.NewPut(state.Execution, "a", 0, tc.exec)
 				require.NoError(t, err)
-				_, err = store.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+				_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 				require.NoError(t, err)
 			}
 			cfg := fixtureConfig(rs, scaling.Bounds{Min: 1, Max: 8}, "a")

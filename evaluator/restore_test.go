@@ -22,6 +22,7 @@ func TestFailingRestoreIsLoggedOncePerChangeOfState(t *testing.T) {
 	l := newLive(t, src, memory.New(), fixtureConfig(rs, scaling.DefaultBounds(), "a"), 1)
 	var log strings.Builder
 	l.r.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	l.r.troubles = newTroubles(l.r.Logger, l.r.group)
 	for i := 100; i < 105; i++ {
 		l.tick(t, at(rs, i))
 	}
@@ -46,6 +47,7 @@ func TestRestoreThatHangsDelaysNoTickBeyondTheNext(t *testing.T) {
 		l.r.QueryTimeout = 3 * rs.Interval
 		var log strings.Builder
 		l.r.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		l.r.troubles = newTroubles(l.r.Logger, l.r.group)
 		n := 100
 		tick := func() time.Duration {
 			began := time.Now()
@@ -83,4 +85,37 @@ func TestProvisionalUntilTheRestoreIsWhole(t *testing.T) {
 	l.tick(t, at(rs, 103))
 	require.False(t, l.rec.newest("a").provisional)
 	require.Equal(t, scaling.RowIdle, l.rec.newest("a").row)
+}
+
+func TestFailuresOfQueriesAreLoggedOncePerChangeOfState(t *testing.T) {
+	var log strings.Builder
+	rs := fixture()
+	l := newLive(t, quietCluster(rs), memory.New(), fixtureConfig(rs, scaling.DefaultBounds(), "a"), 1)
+	tr := newTroubles(slog.New(slog.NewTextHandler(&log, nil)), l.r.group)
+	lines := func(text string) int { return strings.Count(log.String(), text) }
+	cols := make([]column, len(l.r.group.queries))
+	set := func(i int, why Reason) { cols[i] = column{failed: true, failure: why, err: source.ErrNoAnswer} }
+
+	tr.noteQueries(cols, false)
+	require.Empty(t, log.String())
+	for range 3 {
+		for i := range cols {
+			set(i, NoAnswer)
+		}
+		tr.noteQueries(cols, true)
+	}
+	require.Equal(t, 1, lines("the source gives no answer"), "one line for all queries: %s", &log)
+	clear(cols)
+	for range 3 {
+		set(0, QueryWarnings)
+		tr.noteQueries(cols, false)
+	}
+	require.Equal(t, 1, lines("the source answers again"))
+	require.Equal(t, 1, lines("query failed"))
+	set(0, QueryError)
+	tr.noteQueries(cols, false)
+	require.Equal(t, 2, lines("query failed"), "another reason is another state")
+	clear(cols)
+	tr.noteQueries(cols, false)
+	require.Equal(t, 1, lines("query works again"))
 }

@@ -199,7 +199,7 @@ func (tc rowCase) store(t *testing.T, s *memory.Store) {
 	put := func(kind state.Kind, v any) {
 		p, err := state.NewPut(kind, "a", 0, v)
 		require.NoError(t, err)
-		_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{p}})
+		_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{p}})
 		require.NoError(t, err)
 	}
 	if tc.control != nil {
@@ -297,8 +297,8 @@ func TestStepDemand(t *testing.T) {
 			rs := fixture()
 			rs.Step.Policy, rs.Step.Unit, rs.Step.MaxStep = rules.StepDemand, tc.unit, 4
 			p := compile(t, rs)
-			f := facts{current: 4, booting: tc.booting, max: 100}
-			got, _ := p.stepTarget(&f, Ramp{}, &Samples{Unsatisfied: tc.unsatisfied, Slots: tc.slots}, 0)
+			now := situation{current: 4, booting: tc.booting, max: 100}
+			got, _ := p.stepTarget(&now, Ramp{}, &Samples{Unsatisfied: tc.unsatisfied, Slots: tc.slots}, 0)
 			require.Equal(t, tc.want, got)
 		})
 	}

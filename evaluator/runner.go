@@ -6,12 +6,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
-
-// maxRampGap is the longest gap, in ticks, over which a ramp is followed; a
-// longer one begins a new ramp.
-const maxRampGap = 1000
 
 // manyScopes is from how many scopes on the memory of a tick is given back to
 // the system as soon as the tick is over: nothing of it is needed for an
@@ -21,33 +17,34 @@ const manyScopes = 1000
 // trimEvery is how often the history is trimmed.
 const trimEvery = 10 * time.Minute
 
+// maxGoneHistories is of how many scopes that are gone history is kept: names that come
+// and go for ever must not fill the disk.
+const maxGoneHistories = 1000
+
 // runner drives one group through its ticks.
 type runner struct {
 	*Loop
 	group       *group
 	overlay     overlay
 	forgetAfter time.Duration
+	// clusters are those that the configuration names.
+	clusters []string
 	// last is the newest tick that was published, if hasLast; Unix
 	// milliseconds.
 	last    int64
 	hasLast bool
 	// storedKept is the final tick up to which stored ramps are true.
-	storedKept  int64
-	tickVersion uint64
-	// stale is true after a failed write.
-	stale   bool
-	trimmed time.Time
-	// failing remembers each query's failure, so that it is logged once per
-	// change of state; storeFailing does for the store.
-	failing      map[int]string
-	storeFailing bool
-	// crowded is true while scopes are refused because there are too many.
-	crowded bool
-	// restoreFailing is true while windows cannot be restored.
-	restoreFailing bool
-	// unlisted is true while workers.current has failed: what it does not say is
+	storedKept int64
+	// aging is the time by which the history ages, trimmed when it was last
+	// trimmed.
+	aging, trimmed time.Time
+	// troubles are what the log is told of.
+	troubles troubles
+	// discoveryFailed is true while workers.current has failed: what it does not say is
 	// no sign that a scope is gone.
-	unlisted bool
+	discoveryFailed bool
+	// holes are what the windows lack because queries failed one by one.
+	holes holes
 	// gone are scopes that were dropped and not yet taken out of the store.
 	gone []*scopeState
 }
@@ -56,25 +53,32 @@ type runner struct {
 func (r *runner) run(ctx context.Context) error {
 	interval := r.group.interval
 	for {
-		now := r.Clock.Now()
-		tick := TickAtOrBefore(now, interval, r.group.phase).UnixMilli()
-		switch {
-		case r.hasLast && now.UnixMilli() < r.last-interval.Milliseconds():
-			r.clockWentBack(now)
-			continue
-		case r.hasLast && tick <= r.last:
+		due, err := r.tickIfDue(ctx)
+		if err != nil {
+			return err
+		}
+		if !due {
 			if err := r.Clock.WaitUntil(ctx, time.UnixMilli(r.last).Add(interval)); err != nil {
 				return err
 			}
-			continue
-		}
-		if err := r.tick(ctx, tick); err != nil {
-			return err
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
+}
+
+// tickIfDue evaluates the newest tick if it was not published yet.
+func (r *runner) tickIfDue(ctx context.Context) (due bool, err error) {
+	now := r.Clock.Now()
+	if r.hasLast && now.UnixMilli() < r.last-r.group.interval.Milliseconds() {
+		r.clockWentBack(now)
+	}
+	tick := TickAtOrBefore(now, r.group.interval, r.group.phase).UnixMilli()
+	if r.hasLast && tick <= r.last {
+		return false, nil
+	}
+	return true, r.tick(ctx, tick)
 }
 
 // clockWentBack starts over at the clock's new time: the one case in which the
@@ -85,10 +89,19 @@ func (r *runner) clockWentBack(now time.Time) {
 	r.Instruments.ClockJumped()
 	r.hasLast = false
 	r.group.restart()
+	tick := TickAtOrBefore(now, r.group.interval, r.group.phase)
 	for _, s := range r.group.scopes.sorted {
-		s.first = min(s.first, now.UnixMilli())
-		s.lastSeen = min(s.lastSeen, now.UnixMilli())
+		s.clockWentBack(tick)
 	}
+}
+
+// clockWentBack puts right what lies ahead of the tick, and has it stored.
+func (s *scopeState) clockWentBack(tick time.Time) {
+	at, p := tick.UnixMilli(), &s.published
+	s.first, s.lastSeen = min(s.first, at), min(s.lastSeen, at)
+	state.Happened(tick, &p.since)
+	p.ramp.At = min(p.ramp.At, at)
+	p.stored = false
 }
 
 // tick evaluates one tick and publishes it. Only a lost leadership or the end
@@ -104,12 +117,9 @@ func (r *runner) tick(ctx context.Context, at int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.forget(at)
-	err := r.refresh(ctx)
-	if err == nil {
-		err = r.publish(ctx, at, provisional)
-	}
-	if errors.Is(err, ErrNotLeader) {
+	r.forget(ctx, at)
+	err := r.publish(ctx, at, provisional)
+	if errors.Is(err, state.ErrFenced) {
 		return err
 	}
 	r.noteStore(err)
@@ -119,7 +129,7 @@ func (r *runner) tick(ctx context.Context, at int64) error {
 	if len(r.group.scopes.sorted) >= manyScopes {
 		debug.FreeOSMemory()
 	}
-	r.noteCrowd()
+	r.troubles.crowd.NoteIf(r.group.refused > 0, "limit", maxScopes, "left_out", r.group.refused)
 	if n := r.group.scopes.ignored; n > 0 {
 		r.Instruments.IgnoredSamples(n)
 		r.group.scopes.ignored = 0
@@ -128,7 +138,7 @@ func (r *runner) tick(ctx context.Context, at int64) error {
 }
 
 func (r *runner) loadLimits(ctx context.Context) {
-	o, err := loadOverlay(ctx, r.Store)
+	o, err := r.loadOverlay(ctx)
 	if err != nil {
 		r.noteStore(err)
 		return // the limits of the tick before stay
@@ -137,17 +147,13 @@ func (r *runner) loadLimits(ctx context.Context) {
 }
 
 func (r *runner) noteStore(err error) {
-	switch {
-	case err != nil && !errors.Is(err, context.Canceled):
-		r.Instruments.Failed("store")
-		if !r.storeFailing {
-			r.Logger.Error("state store failed, nothing is published until it works again", "rule_set", r.group.name, "err", err)
-		}
-		r.storeFailing = true
-	case err == nil && r.storeFailing:
-		r.Logger.Info("state store works again", "rule_set", r.group.name)
-		r.storeFailing = false
+	if errors.Is(err, context.Canceled) {
+		return
 	}
+	if err != nil {
+		r.Instruments.Failed("store")
+	}
+	r.troubles.store.Note(err)
 }
 
 // evaluate brings the group's decisions to the given tick and reports whether
@@ -162,193 +168,35 @@ func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
 	if ctx.Err() != nil {
 		return true
 	}
-	r.noteQueries(cols)
-	r.unlisted = cols[g.active().queries[g.active().current]].failed
-	answered := !noAnswer(cols)
-	if answered && g.hasKept && g.keptAt == at-step {
-		g.foldFinal(cols, at)
-		r.countReasons(cols)
-		return false
+	silent := g.silent(cols)
+	r.troubles.noteQueries(cols, silent)
+	r.discoveryFailed = cols[g.active().queries[g.active().current]].failed
+	defer r.countReasons(cols)
+	if r.holes.over(at) {
+		r.holes = holes{}
+		r.noteRestore(at, nil)
 	}
-	if answered && r.catchUp(ctx, at) {
-		r.countReasons(cols)
-		return false
-	}
+	next := g.hasKept && g.keptAt == at-step
 	lookback := g.lookback(time.UnixMilli(at)).Milliseconds()
+	switch {
+	case !silent && (!next || r.holes.readAgain(cols, at)) && r.catchUp(ctx, cols, at):
+		return false
+	case !silent && next:
+		g.foldFinal(cols, at)
+		for _, q := range g.active().queries {
+			if cols[q].failed && cols[q].failure == NoAnswer {
+				r.holes.add(q, at, step, lookback)
+			}
+		}
+		return false
+	}
 	g.foldProvisional(cols, at, lookback+step)
-	r.countReasons(cols)
-	if g.provWhole > lookback/step+1 {
+	if g.provAnswered > lookback/step+1 {
 		g.promote()
 		r.noteRestore(at, nil)
 		return false
 	}
 	return true
-}
-
-// catchUp folds the ticks since the last kept one from one range query per
-// expression, or everything that the windows reach back to.
-func (r *runner) catchUp(ctx context.Context, at int64) bool {
-	g := r.group
-	step := g.interval.Milliseconds()
-	lookback := g.lookback(time.UnixMilli(at)).Milliseconds()
-	reach := lookback
-	if r.ramps() {
-		// Only a fold over every tick tells how far a ramp would have got.
-		reach = max(reach, maxRampGap*step)
-	}
-	fresh := !g.hasKept || g.keptAt >= at || at-g.keptAt > reach
-	from := g.keptAt + step
-	if fresh {
-		from = at - lookback
-		if kept := r.lastKept(); r.ramps() && kept < at && kept > at-lookback {
-			// The stored ramp belongs to the tick that it was kept at, so the
-			// windows have to be whole by then.
-			from = kept - lookback
-		}
-	}
-	qctx, cancel := context.WithTimeout(ctx, r.restoreTimeout())
-	defer cancel()
-	cols := askRange(qctx, r.Source, g.queries, time.UnixMilli(from), time.UnixMilli(at), g.interval)
-	if err := firstFailure(cols); err != nil {
-		if !errors.Is(err, context.Canceled) {
-			r.noteRestore(at, err)
-		}
-		return false
-	}
-	r.noteRestore(at, nil)
-	ramps, kept := r.savedRamps()
-	if fresh {
-		g.restart()
-		r.begin(from)
-	}
-	for t := from; t <= at; t += step {
-		if fresh && t > kept {
-			g.setRamps(ramps)
-			ramps = nil
-		}
-		g.foldFinal(cols, t)
-	}
-	return true
-}
-
-// restoreTimeout is how long the tick may wait for its windows. A start has all
-// the time that a query may take, as nothing is known before. Later the tick is
-// published without them when the next one is due; and well before, once that
-// has happened, because a server that hangs will do so again.
-func (r *runner) restoreTimeout() time.Duration {
-	switch g := r.group; {
-	case r.restoreFailing:
-		return g.interval / 2
-	case g.hasKept || g.hasProv:
-		return g.interval
-	default:
-		return max(r.QueryTimeout, g.interval)
-	}
-}
-
-// begin marks where a restore starts to read.
-func (r *runner) begin(from int64) {
-	r.group.restoredFrom = from
-	for _, s := range r.group.scopes.sorted {
-		if s.first == unborn {
-			s.first, s.lastSeen = from, max(s.lastSeen, from)
-		}
-		for i := range s.tracks {
-			s.tracks[i].kept.Restored = true
-		}
-	}
-}
-
-// ramps reports whether any rule set keeps a ramp over ticks.
-func (r *runner) ramps() bool {
-	for _, m := range r.group.members {
-		if m.RuleSet.Step.Policy == rules.StepExponential {
-			return true
-		}
-	}
-	return false
-}
-
-// lastKept is the newest tick at which the ramps are known.
-func (r *runner) lastKept() int64 {
-	if r.group.hasKept {
-		return r.group.keptAt
-	}
-	return r.storedKept
-}
-
-// savedRamps are the active tracks' ramps, which Prometheus cannot give back.
-func (r *runner) savedRamps() (map[*scopeState]Ramp, int64) {
-	out := map[*scopeState]Ramp{}
-	for _, s := range r.group.scopes.sorted {
-		ramp := s.published.ramp
-		if r.group.hasKept {
-			ramp = s.tracks[0].kept.Ramp
-		}
-		if ramp.Active {
-			out[s] = ramp
-		}
-	}
-	return out, r.lastKept()
-}
-
-func (g *group) setRamps(ramps map[*scopeState]Ramp) {
-	for s, ramp := range ramps {
-		s.tracks[0].kept.Ramp = ramp
-	}
-}
-
-// noteRestore counts every failed restore and logs once per change of state.
-func (r *runner) noteRestore(at int64, err error) {
-	if err == nil {
-		if r.restoreFailing {
-			r.Logger.Info("windows are restored", "rule_set", r.group.name, "tick", time.UnixMilli(at).UTC())
-		}
-		r.restoreFailing = false
-		return
-	}
-	r.Instruments.Failed("restore")
-	if !r.restoreFailing {
-		r.Logger.Warn("windows could not be restored, decisions are provisional until they can",
-			"rule_set", r.group.name, "tick", time.UnixMilli(at).UTC(), "err", err)
-	}
-	r.restoreFailing = true
-}
-
-// noteQueries logs a query's failure once per change of state. A source that
-// gives no answer fails every query: that is one line for all of them.
-func (r *runner) noteQueries(cols []column) {
-	silent, back := 0, 0
-	var err error
-	for i := range cols {
-		was, now := r.failing[i], ""
-		if cols[i].failed {
-			now = cols[i].failure.String()
-		}
-		if now == was {
-			continue
-		}
-		r.failing[i] = now
-		switch {
-		case now == NoAnswer.String():
-			silent++
-			err = cols[i].err
-		case now == "" && was == NoAnswer.String():
-			back++
-		case now == "":
-			r.Logger.Info("query works again", "rule_set", r.group.name, "expr", r.group.queries[i].Expr)
-		default:
-			r.Logger.Warn("query failed, its signals are unknown",
-				"rule_set", r.group.name, "reason", now, "expr", r.group.queries[i].Expr, "err", cols[i].err)
-		}
-	}
-	if silent > 0 {
-		r.Logger.Warn("the source gives no answer, signals are unknown",
-			"rule_set", r.group.name, "expressions", silent, "err", err)
-	}
-	if back > 0 {
-		r.Logger.Info("the source answers again", "rule_set", r.group.name, "expressions", back)
-	}
 }
 
 // countReasons counts one failure per reason and tick, so that a broken signal
@@ -384,39 +232,26 @@ func (r *runner) countReasons(cols []column) {
 	}
 }
 
-// forget drops discovered scopes that no query has named for too long. An
-// outage of the source drops nobody: its ticks are provisional.
-func (r *runner) forget(at int64) {
-	if r.forgetAfter <= 0 || r.unlisted {
-		return
-	}
-	gone := r.group.scopes.remove(func(s *scopeState) bool {
-		return s.listed == nil && at-s.lastSeen >= r.forgetAfter.Milliseconds()
-	})
-	for _, s := range gone {
-		r.retired.put(s.Key, s.published.generation)
-	}
-	r.gone = append(r.gone, gone...)
-}
-
 func (r *runner) trim(ctx context.Context) {
 	now := r.Clock.Now()
-	if now.Sub(r.trimmed) < trimEvery {
+	if passed := now.Sub(r.trimmed); passed >= 0 && passed < trimEvery {
 		return
 	}
 	r.trimmed = now
-	if err := r.Store.Trim(ctx, r.MaxRecords, now.Add(-r.MaxAge)); err != nil {
+	if err := r.Store.Trim(ctx, state.Retention{Records: r.MaxRecords, Oldest: r.aging.Add(-r.MaxAge), Gone: maxGoneHistories}); err != nil {
 		r.noteStore(err)
 	}
 }
 
-// noteCrowd says once that scopes are left out.
-func (r *runner) noteCrowd() {
-	if crowded := r.group.refused > 0; crowded != r.crowded {
-		r.crowded = crowded
-		if crowded {
-			r.Logger.Error("too many scopes: those beyond the limit are left out; does workers.current leak a label?",
-				"rule_set", r.group.name, "limit", maxScopes, "left_out", r.group.refused)
-		}
+// ageBy is the time by which the history is as old as it is at a tick. It
+// follows the clock, but at most twice as fast as ticks pass, so that a clock
+// that is days ahead for a while does not make everything too old at once.
+func ageBy(before, tick time.Time, interval time.Duration) time.Time {
+	if most := before.Add(2 * interval); !before.IsZero() && tick.After(most) {
+		tick = most
 	}
+	if tick.Before(before) {
+		return before
+	}
+	return tick
 }

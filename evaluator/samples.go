@@ -17,6 +17,9 @@ const (
 	QueryError
 	QueryWarnings
 	NoAnswer
+	// TwoSources: several Zeta clusters have the scope's key, so that no number is
+	// about one of them.
+	TwoSources
 	NotApplicable
 )
 
@@ -24,7 +27,7 @@ const (
 func (r Reason) String() string {
 	return [...]string{
 		"no_sample", "invalid_value", "duplicate_series", "query_error",
-		"warnings", "no_answer", "not_applicable",
+		"warnings", "no_answer", "two_sources", "not_applicable",
 	}[r]
 }
 
@@ -52,6 +55,11 @@ type Samples struct {
 	SlotMode Reading
 	// Slots and Unsatisfied size the step policies demand and exponential.
 	Slots, Unsatisfied Reading
+	// Free is how many slots no job has. Step does not read it.
+	Free Reading
+	// Sources is how many Zeta clusters have the scope's key. Step does not read
+	// it: with more than one everything else is unknown.
+	Sources Reading
 	// Master is the answering Zeta master, empty when unknown.
 	Master string
 	// Signals are in rule-set order.
@@ -84,4 +92,16 @@ func newReading(v float64) Reading {
 		return unknown(InvalidValue)
 	}
 	return known(v)
+}
+
+// mixed makes everything unknown: an average over two clusters is about none of
+// them.
+func (s *Samples) mixed() {
+	for _, r := range []*Reading{&s.Current, &s.Reporting, &s.SlotMode, &s.Slots, &s.Unsatisfied, &s.Free} {
+		*r = unknown(TwoSources)
+	}
+	for i := range s.Signals {
+		s.Signals[i] = unknown(TwoSources)
+	}
+	s.Master = ""
 }

@@ -2,6 +2,7 @@ package evaluator
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -44,14 +45,20 @@ type member struct {
 type scopeState struct {
 	scaling.Scope
 	listed *ScopeConfig
-	cells  []cell
+	// known marks a cluster of the configuration that is not listed as a scope.
+	known bool
+	cells []cell
 	// tracks[0] is the active rule set, the others are shadows.
 	tracks []track
 	// first is the tick at which the scope began to exist, lastSeen the newest
 	// one with a sample of it; Unix milliseconds.
 	first, lastSeen int64
-	published       published
-	limits          scaling.Limits
+	// unseen is for how many milliseconds of ticks there was no sample.
+	unseen    int64
+	published published
+	limits    scaling.Limits
+	// timed are the limits' timed bounds at the tick that was published last.
+	timed []scaling.TimedBound
 }
 
 // scopeTable finds scopes by the label values of a sample.
@@ -118,9 +125,7 @@ func joinValues(ls []scaling.Label) string {
 func (t *scopeTable) add(s *scopeState) {
 	t.byKey[joinValues(s.Labels)] = s
 	i := sort.Search(len(t.sorted), func(i int) bool { return t.sorted[i].Key >= s.Key })
-	t.sorted = append(t.sorted, nil)
-	copy(t.sorted[i+1:], t.sorted[i:])
-	t.sorted[i] = s
+	t.sorted = slices.Insert(t.sorted, i, s)
 }
 
 // remove forgets the scopes for which gone is true and returns them.

@@ -48,7 +48,7 @@ func (s *State) CopyFrom(o *State) {
 // Decision is the flat outcome of one tick of one scope. Bit sets are over the
 // rule set's signals.
 type Decision struct {
-	facts
+	situation
 	// Row is the index of the deciding row.
 	Row    int
 	Action scaling.Action
@@ -66,18 +66,18 @@ type Decision struct {
 	Stale    int
 	Coverage float64
 
-	Applies, Known             uint64
-	OutTrue, OutUnknown        uint64
-	InTrue                     uint64
-	OutSustained, InSustained  uint64
-	heldBackMask, guardsActive uint64
+	Applies, Known            uint64
+	OutTrue, OutUnknown       uint64
+	InTrue                    uint64
+	OutSustained, InSustained uint64
+	heldBack, guardsActive    uint64
 }
 
 // RowID is the stable name of the deciding row.
-func (d *Decision) RowID() scaling.RowID { return table[d.Row].ID }
+func (d *Decision) RowID() scaling.RowID { return table[d.Row].id }
 
 // StaleKnown reports whether Stale has a meaning.
-func (d *Decision) StaleKnown() bool { return d.ReportingKnown && d.currentKnown }
+func (d *Decision) StaleKnown() bool { return d.ReportingKnown && d.has(scaling.FactCurrentKnown) }
 
 // Step folds one tick into a scope's state: it reads prev, writes next and
 // returns the decision. It has no clock, does no I/O and does not allocate.
@@ -88,10 +88,10 @@ func (p *Program) Step(next, prev *State, at int64, s *Samples, l *scaling.Limit
 	d := &next.decision
 	*d = Decision{}
 	p.observe(d, s, l, at)
-	p.judge(d, s, l)
+	p.compareSignals(d, s, l)
 	p.foldWindows(next, prev, d, at, s, l)
-	p.conclude(d)
-	p.act(d, next, s, at)
+	p.deriveFacts(d)
+	p.pickRow(d, next, s, at)
 	next.At, next.Started = at, true
 	if !prev.Started {
 		next.Origin = at
@@ -104,16 +104,18 @@ func (p *Program) Step(next, prev *State, at int64, s *Samples, l *scaling.Limit
 // 1.5, 1.6).
 func (p *Program) observe(d *Decision, s *Samples, l *scaling.Limits, at int64) {
 	t := time.UnixMilli(at)
-	d.paused = l.Paused
-	d.application = l.Deployment == scaling.Application
+	d.set(scaling.FactPaused, l.Paused)
+	d.set(scaling.FactApplication, l.Deployment == scaling.Application)
+	d.set(scaling.FactCooldown, l.CooldownUntil.After(t))
+	d.set(scaling.FactBackoff, l.BackoffUntil.After(t))
+	d.set(scaling.FactInFlight, l.ActionInFlight)
+	d.set(scaling.FactOtherWriter, l.OtherWriter)
+	d.set(scaling.FactIneffective, len(l.Tried) > 0)
+	d.set(scaling.FactCurrentKnown, s.Current.Known)
 	d.min, d.max = l.Bounds.Min, l.Bounds.Max
-	d.cooldown = l.CooldownUntil.After(t)
-	d.backoff = l.BackoffUntil.After(t)
-	d.inFlight = l.ActionInFlight
-	d.otherWriter = l.OtherWriter
 	d.Mode = p.slotModeOf(s)
 	if s.Current.Known {
-		d.current, d.currentKnown = int(s.Current.V), true
+		d.current = int(s.Current.V)
 		d.booting = scaling.BootingWorkers(l.Booting, d.current, t)
 	}
 	if s.Reporting.Known {
@@ -145,8 +147,8 @@ func (p *Program) slotModeOf(s *Samples) scaling.SlotMode {
 	}
 }
 
-// judge compares every applicable signal with its thresholds.
-func (p *Program) judge(d *Decision, s *Samples, l *scaling.Limits) {
+// compareSignals compares every applicable signal with its thresholds.
+func (p *Program) compareSignals(d *Decision, s *Samples, l *scaling.Limits) {
 	for i := range p.signals {
 		sig := &p.signals[i]
 		if !p.applies(sig, d) {
@@ -167,15 +169,16 @@ func (p *Program) judge(d *Decision, s *Samples, l *scaling.Limits) {
 		}
 	}
 	missing := d.Applies &^ d.Known
-	d.usable = d.StaleKnown() && (d.current == 0 ||
+	usable := d.StaleKnown() && (d.current == 0 ||
 		d.Known&p.saturation != 0 && d.Coverage >= p.RuleSet.MinCoverage)
-	d.valid = d.usable && d.Mode != scaling.UnknownSlots && p.required&missing == 0 && d.Stale == 0
-	d.neededUnknown = p.speaksAgainst&missing != 0
+	d.set(scaling.FactMetricsUsable, usable)
+	d.set(scaling.FactMetricsValid, usable && d.Mode != scaling.UnknownSlots && p.required&missing == 0 && d.Stale == 0)
+	d.set(scaling.FactNeededUnknown, p.speaksAgainst&missing != 0)
 }
 
 // applies is the applicability of spec 1.1.
 func (p *Program) applies(sig *signal, d *Decision) bool {
-	if d.currentKnown && d.current == 0 && (p.saturation|p.capacity)&sig.bit != 0 {
+	if d.has(scaling.FactCurrentKnown) && d.current == 0 && (p.saturation|p.capacity)&sig.bit != 0 {
 		return false
 	}
 	return len(sig.SlotModes) == 0 || appliesIn(sig, d.Mode)
@@ -192,7 +195,7 @@ func (p *Program) foldWindows(next, prev *State, d *Decision, at int64, s *Sampl
 		p.master != noQuery && s.Master == "" || p.required&d.Applies&^d.Known != 0
 	restart := prev.Started && (prev.mode != d.Mode || prev.master != s.Master)
 	// One hot sample out of five decides nothing.
-	thin := !d.StaleKnown() || d.Coverage < p.RuleSet.MinCoverage
+	lowCoverage := !d.StaleKnown() || d.Coverage < p.RuleSet.MinCoverage
 	for i := range p.signals {
 		sig := &p.signals[i]
 		if d.Applies&sig.bit == 0 {
@@ -201,7 +204,7 @@ func (p *Program) foldWindows(next, prev *State, d *Decision, at int64, s *Sampl
 		}
 		if sig.Out != nil {
 			truth := scaling.TruthOf(d.OutTrue&sig.bit != 0)
-			if d.OutUnknown&sig.bit != 0 || thin && sig.Class == scaling.Saturation {
+			if d.OutUnknown&sig.bit != 0 || lowCoverage && sig.Class == scaling.Saturation {
 				truth = scaling.Unknown
 				d.OutUnknown |= sig.bit
 			}
@@ -218,9 +221,9 @@ func (p *Program) foldWindows(next, prev *State, d *Decision, at int64, s *Sampl
 		}
 	}
 	p.foldDemand(next, prev, d, at, s)
-	below := d.currentKnown && d.requested() < d.min
+	below := d.has(scaling.FactCurrentKnown) && d.requested() < d.min
 	next.floor = prev.floor.next(below, false, at)
-	d.belowMin = next.floor.lasted(at, p.ticks(l.Bounds.FloorDelay))
+	d.set(scaling.FactBelowMin, next.floor.lasted(at, p.ticks(l.Bounds.FloorDelay)))
 }
 
 // foldDemand advances the window of the signal marked demand.
@@ -238,17 +241,15 @@ func (p *Program) foldDemand(next, prev *State, d *Decision, at int64, s *Sample
 		truth = scaling.TruthOf(r.V > 0)
 	}
 	next.demand = prev.demand.next(truth, at, window{gap: p.gap})
-	d.demandWakes = next.demand.lasted(p.schedulerBacklog)
+	d.set(scaling.FactDemandWakes, next.demand.lasted(p.schedulerBacklog))
 	for i := range p.signals {
 		sig := &p.signals[i]
-		if p.capacity&d.OutSustained&sig.bit != 0 && next.demand.lasted(sig.out.need) {
-			d.demandSustained = true
-		}
+		d.set(scaling.FactDemandSustained, p.capacity&d.OutSustained&sig.bit != 0 && next.demand.lasted(sig.out.need))
 	}
 }
 
-// conclude derives the row inputs from conditions and windows.
-func (p *Program) conclude(d *Decision) {
+// deriveFacts derives the row inputs from conditions and windows.
+func (p *Program) deriveFacts(d *Decision) {
 	var held uint64
 	for i := range p.signals {
 		if g := &p.signals[i]; g.holds != 0 && d.OutSustained&g.bit != 0 {
@@ -257,63 +258,39 @@ func (p *Program) conclude(d *Decision) {
 		}
 	}
 	present := d.OutTrue | d.OutSustained
-	d.guardHolds = d.guardsActive != 0
-	d.heldBackMask = present & p.blocking & held
-	d.heldBack = d.heldBackMask != 0
-	d.shortage = d.OutSustained&p.blocking&^held != 0
-	d.shortagePresent = present&p.blocking != 0
-	d.saturated = d.OutSustained&p.saturation != 0
-	d.slotTight = d.OutSustained&p.capacity != 0
+	d.heldBack = present & p.blocking & held
+	d.set(scaling.FactGuardHolds, d.guardsActive != 0)
+	d.set(scaling.FactHeldBack, d.heldBack != 0)
+	d.set(scaling.FactShortage, d.OutSustained&p.blocking&^held != 0)
+	d.set(scaling.FactShortagePresent, present&p.blocking != 0)
+	d.set(scaling.FactSaturated, d.OutSustained&p.saturation != 0)
+	d.set(scaling.FactSlotTight, d.OutSustained&p.capacity != 0)
 
 	in := p.hasIn & d.Applies
 	util := in & (p.saturation | p.capacity) & d.Known
-	d.looksIdle = util&p.saturation != 0 && util&^d.InTrue == 0
-	d.blockingNotIdle = in&p.blocking&d.Known&^d.InTrue != 0
-	d.idle = d.valid && !d.neededUnknown &&
+	d.set(scaling.FactLooksIdle, util&p.saturation != 0 && util&^d.InTrue == 0)
+	d.set(scaling.FactBlockingNotIdle, in&p.blocking&d.Known&^d.InTrue != 0)
+	d.set(scaling.FactIdle, d.has(scaling.FactMetricsValid) && !d.has(scaling.FactNeededUnknown) &&
 		present&p.speaksAgainst == 0 &&
-		in&^p.guards&^d.InSustained == 0 && in&p.saturation != 0
+		in&^p.guards&^d.InSustained == 0 && in&p.saturation != 0)
 }
 
-// act picks the row, computes its target and names what blocks.
-func (p *Program) act(d *Decision, next *State, s *Samples, at int64) {
-	d.Row = decide(&d.facts)
+// pickRow picks the row, computes its target and names what blocks.
+func (p *Program) pickRow(d *Decision, next *State, s *Samples, at int64) {
+	d.Row = decide(&d.situation)
 	row := &table[d.Row]
-	d.Action, d.Target, d.TargetKnown = row.Action, d.current, d.currentKnown
-	switch row.target {
-	case targetUnknown:
-		d.TargetKnown = false
-	case targetMin:
-		d.Target = d.min
-	case targetMax:
-		d.Target = d.max
-	case targetLess:
-		d.Target = max(d.min, d.current-1)
-	case targetWake:
-		d.Target = max(1, d.min)
-	case targetProbe:
-		d.Target = d.probe()
-	case targetStep:
-		if d.valid {
-			d.Target, next.Ramp = p.stepTarget(&d.facts, next.Ramp, s, at)
-		} else {
-			d.Target = d.probe()
-		}
-	}
-	if row.ID == scaling.RowBelowMin {
+	d.Action, d.TargetKnown = row.action, d.has(scaling.FactCurrentKnown)
+	d.Target = row.target.workers(p, d, next, s, at)
+	if row.restoresFloor {
 		// The floor was restored: what grew before must not fire through a
 		// gate that is stale by now (AIP-5).
 		next.Ramp, next.demand = Ramp{}, run{whole: true}
 	}
-	if !d.shortage && !d.saturated {
+	if !d.hasAny(scaling.FactShortage | scaling.FactSaturated) {
 		next.Ramp = Ramp{}
 	}
 	d.limit()
 	p.block(d)
-}
-
-// probe asks for one worker, or for those that were asked for already.
-func (d *Decision) probe() int {
-	return scaling.AddSaturating(d.current, max(d.booting, 1))
 }
 
 // limit brings the target into the bounds, and turns a scale-out that cannot

@@ -1,65 +1,33 @@
 package evaluator
 
-import "github.com/zeta-scaler/zeta-scaler/scaling"
+import (
+	"fmt"
+	"strings"
 
-// facts are the inputs of the decision table at one tick of one scope, named
-// as in spec 1.7.
-type facts struct {
-	paused, application bool
-
-	current, booting, min, max int
-	currentKnown               bool
-	// belowMin is current + booting < min for floor_delay.
-	belowMin bool
-
-	usable, valid bool
-	// shortage is a sustained blocking signal that no sustained guard holds;
-	// shortagePresent any blocking signal true now or still sustained.
-	shortage, shortagePresent bool
-	saturated, slotTight      bool
-	// demandWakes is demand for scheduler_backlog, demandSustained demand for
-	// the window of a sustained capacity signal.
-	demandWakes, demandSustained bool
-	// guardHolds is a sustained guard that holds signals, heldBack a blocking
-	// signal that one holds and that is true now or still sustained.
-	guardHolds, heldBack bool
-	looksIdle, idle      bool
-	// blockingNotIdle is a blocking signal whose scale-in condition is false.
-	blockingNotIdle bool
-	// neededUnknown is an applicable signal that idle needs and that is unknown.
-	neededUnknown bool
-
-	cooldown, backoff, inFlight, otherWriter bool
-}
-
-func (f *facts) busy() bool    { return f.cooldown || f.backoff || f.inFlight }
-func (f *facts) settled() bool { return !f.busy() && f.booting == 0 }
-func (f *facts) requested() int {
-	return scaling.AddSaturating(f.current, f.booting)
-}
-
-// maybeIdle opens the idle_* rows that say why an idle-looking scope stays.
-func (f *facts) maybeIdle() bool { return f.looksIdle && f.current > f.min }
-
-// target says how a row's worker count is computed.
-type target uint8
-
-const (
-	targetCurrent target = iota
-	targetUnknown
-	targetMin
-	targetMax
-	targetWake
-	targetProbe
-	targetStep
-	targetLess
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
-// tableRow is a row with the predicate that a reader sees as When.
+// tableRow is one row of the decision table, whole: the predicate, its
+// explanation, the blocking conditions, the reason, the document and what the
+// API serves are all made from it.
 type tableRow struct {
-	scaling.Row
-	target target
-	match  func(*facts) bool
+	id scaling.RowID
+	// when are the conditions under which the row decides: all of them. The
+	// last row has none.
+	when []condition
+	// remark goes in brackets behind the conditions; most rows need none.
+	remark string
+	action scaling.Action
+	// strength is the recommendation's, empty for all but one row.
+	strength string
+	target   target
+	// restoresFloor: the scope gets its least workers back. The cooldown does
+	// not hold that, and what grew before starts anew.
+	restoresFloor bool
+	// blockers name what stands in the way; nobody where nothing does.
+	blockers func(*Program, *Decision) (Blocker, uint64)
+	// reason is the row's part of the sentence that a person on call reads.
+	reason func(*sentence) string
 }
 
 //go:generate go test -run TestDecisionTableDocument -update .
@@ -67,117 +35,267 @@ type tableRow struct {
 // table is the decision table of spec 1.7. The first row that matches decides,
 // and the last one always matches.
 var table = []tableRow{
-	{scaling.Row{
-		ID: scaling.RowPaused, When: "scope or service paused",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.paused }},
-	{scaling.Row{
-		ID: scaling.RowApplicationMode, When: "scope of fixed capacity (Zeta Application Mode)",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.application }},
-	{scaling.Row{
-		ID: scaling.RowWorkersUnknown, When: "current unknown",
-		Action: scaling.NoAction, Target: "unknown",
-	}, targetUnknown, func(f *facts) bool { return !f.currentKnown }},
-	{scaling.Row{
-		ID: scaling.RowBelowMin, When: "current + booting < min, for floor_delay",
-		Action: scaling.ScaleOut, Target: "min",
-	}, targetMin, func(f *facts) bool { return f.belowMin }},
-	{scaling.Row{
-		ID: scaling.RowAboveMax, When: "current > max ∧ idle ∧ settled",
-		Action: scaling.ScaleInCandidate, Target: "max",
-	}, targetMax, func(f *facts) bool { return f.current > f.max && f.idle && f.settled() }},
-	{scaling.Row{
-		ID: scaling.RowAboveMaxBlocked, When: "current > max",
-		Action: scaling.ScaleInBlocked, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.current > f.max }},
-	{scaling.Row{
-		ID: scaling.RowWake, When: "current + booting = 0 ∧ demand for scheduler_backlog ∧ no sustained guard that holds signals",
-		Action: scaling.ScaleOut, Target: "max(1, min)",
-	}, targetWake, func(f *facts) bool { return f.requested() == 0 && f.demandWakes && !f.guardHolds }},
-	{scaling.Row{
-		ID: scaling.RowShortageBlind, When: "¬metrics_usable ∧ shortage",
-		Action: scaling.ScaleOut, Target: "current + max(booting, 1)",
-	}, targetProbe, func(f *facts) bool { return !f.usable && f.shortage }},
-	{scaling.Row{
-		ID: scaling.RowBlindIdle, When: "¬metrics_usable ∧ looks_idle ∧ current > min",
-		Action: scaling.ScaleInBlocked, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return !f.usable && f.maybeIdle() }},
-	{scaling.Row{
-		ID: scaling.RowBlind, When: "¬metrics_usable",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return !f.usable }},
-	{scaling.Row{
-		ID: scaling.RowShortage, When: "shortage",
-		Action: scaling.ScaleOut, Target: "step policy",
-	}, targetStep, func(f *facts) bool { return f.shortage }},
-	{scaling.Row{
-		ID: scaling.RowSaturatedTight, When: "saturated ∧ slot_tight",
-		Action: scaling.ScaleOut, Target: "step policy",
-	}, targetStep, func(f *facts) bool { return f.saturated && f.slotTight }},
-	{scaling.Row{
-		ID: scaling.RowSaturated, When: "saturated",
-		Action: scaling.ScaleOut, Target: "step policy",
-	}, targetStep, func(f *facts) bool { return f.saturated }},
-	{scaling.Row{
-		ID: scaling.RowTightWithDemand, When: "slot_tight ∧ demand_sustained ∧ no sustained guard that holds signals",
-		Action: scaling.ScaleOut, Target: "current + max(booting, 1)",
-	}, targetProbe, func(f *facts) bool { return f.slotTight && f.demandSustained && !f.guardHolds }},
-	{scaling.Row{
-		ID: scaling.RowUnsatisfiable, When: "a blocking signal that a sustained guard holds is true now, or still sustained",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.heldBack }},
-	{scaling.Row{
-		ID: scaling.RowTightAlone, When: "slot_tight",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.slotTight }},
-	{scaling.Row{
-		ID: scaling.RowIdleShortage, When: "looks_idle ∧ current > min ∧ (shortage_present ∨ a blocking signal's scale-in condition false)",
-		Action: scaling.ScaleInBlocked, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.maybeIdle() && (f.shortagePresent || f.blockingNotIdle) }},
-	{scaling.Row{
-		ID: scaling.RowIdleStale, When: "looks_idle ∧ current > min ∧ ¬metrics_valid",
-		Action: scaling.ScaleInBlocked, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.maybeIdle() && !f.valid }},
-	{scaling.Row{
-		ID: scaling.RowIdleUnknown, When: "looks_idle ∧ current > min ∧ an applicable signal that idle needs is unknown",
-		Action: scaling.ScaleInBlocked, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.maybeIdle() && f.neededUnknown }},
-	{scaling.Row{
-		ID: scaling.RowIdleAtMin, When: "idle ∧ current ≤ min",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.idle && f.current <= f.min }},
-	{scaling.Row{
-		ID: scaling.RowIdleHeld, When: "idle ∧ ¬settled",
-		Action: scaling.ScaleInBlocked, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.idle && !f.settled() }},
-	{scaling.Row{
-		ID: scaling.RowIdle, When: "idle",
-		Action: scaling.ScaleInCandidate, Target: "max(min, current − 1)",
-	}, targetLess, func(f *facts) bool { return f.idle }},
-	{scaling.Row{
-		ID: scaling.RowSettling, When: "looks_idle (its windows are filling)",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(f *facts) bool { return f.looksIdle }},
-	{scaling.Row{
-		ID: scaling.RowSteady, When: "otherwise",
-		Action: scaling.NoAction, Target: "current",
-	}, targetCurrent, func(*facts) bool { return true }},
+	{
+		id:     scaling.RowPaused,
+		when:   []condition{whenFact("scope or service paused", scaling.FactPaused, "neither the scope nor the service is paused")},
+		action: scaling.NoAction, target: toCurrent,
+		blockers: always(pausedBlocker),
+		reason:   says("paused: the worker count stays as it is"),
+	},
+	{
+		id:     scaling.RowApplicationMode,
+		when:   []condition{whenFact("scope of fixed capacity (Zeta Application Mode)", scaling.FactApplication, "the scope is a session cluster")},
+		action: scaling.NoAction, target: toCurrent,
+		blockers: always(applicationModeBlocker),
+		reason:   says("Zeta Application Mode: the capacity is fixed and never scaled"),
+	},
+	{
+		id: scaling.RowWorkersUnknown,
+		when: []condition{{
+			"current unknown",
+			func(s *situation) bool { return !s.has(scaling.FactCurrentKnown) },
+			func(s *situation) string { return fmt.Sprintf("the worker count is known: %d", s.current) },
+		}},
+		action: scaling.NoAction, target: toUnknown,
+		blockers: always(workersUnknownBlocker),
+		reason:   (*sentence).unknownWorkers,
+	},
+	{
+		id: scaling.RowBelowMin,
+		when: []condition{{
+			"current + booting < min, for floor_delay",
+			func(s *situation) bool { return s.has(scaling.FactBelowMin) }, notBelowMin,
+		}},
+		action: scaling.ScaleOut, target: toMin, restoresFloor: true,
+		blockers: whatHoldsTheFloor,
+		reason:   (*sentence).belowMin,
+	},
+	{
+		id:     scaling.RowAboveMax,
+		when:   []condition{aboveMax, idle, settled},
+		action: scaling.ScaleInCandidate, target: toMax,
+		blockers: nobody,
+		reason: func(w *sentence) string {
+			return fmt.Sprintf("%d workers are more than max_workers %d and idle: %s", w.d.current, w.d.max, w.idle())
+		},
+	},
+	{
+		id:     scaling.RowAboveMaxBlocked,
+		when:   []condition{aboveMax},
+		action: scaling.ScaleInBlocked, target: toCurrent,
+		blockers: whatHoldsShrinking,
+		reason: func(w *sentence) string {
+			return fmt.Sprintf("%d workers are more than max_workers %d, %s", w.d.current, w.d.max, w.whyNotIdle("but not idle for long enough"))
+		},
+	},
+	{
+		id: scaling.RowWake,
+		when: []condition{
+			{
+				"current + booting = 0",
+				func(s *situation) bool { return s.requested() == 0 },
+				func(s *situation) string {
+					return fmt.Sprintf("current %d + booting %d is not 0", s.current, s.booting)
+				},
+			},
+			whenFact("demand for scheduler_backlog", scaling.FactDemandWakes, "there has been no demand for scheduler_backlog"),
+			noGuard,
+		},
+		action: scaling.ScaleOut, target: toFirst,
+		blockers: whatHoldsGrowth,
+		reason: func(w *sentence) string {
+			return fmt.Sprintf("no workers, and %s (scheduler_backlog %s)", w.demand(), duration(w.m.schedulerBacklog))
+		},
+	},
+	{
+		id:     scaling.RowShortageBlind,
+		when:   []condition{metricsUnusable, shortage},
+		action: scaling.ScaleOut, target: toOneMore,
+		blockers: whatHoldsGrowth,
+		reason:   func(w *sentence) string { return w.triggers() + w.oneAtATime() },
+	},
+	{
+		id:     scaling.RowBlindIdle,
+		when:   []condition{metricsUnusable, looksIdle, aboveMin},
+		action: scaling.ScaleInBlocked, target: toCurrent,
+		blockers: (*Program).blindness,
+		reason:   (*sentence).idleButBlind,
+	},
+	{
+		id:     scaling.RowBlind,
+		when:   []condition{metricsUnusable},
+		action: scaling.NoAction, target: toCurrent,
+		blockers: (*Program).blindness,
+		reason:   func(w *sentence) string { return "the metrics cannot be relied on: " + w.blindness() },
+	},
+	{
+		id:     scaling.RowShortage,
+		when:   []condition{shortage},
+		action: scaling.ScaleOut, target: toStep,
+		blockers: whatHoldsGrowth,
+		reason:   (*sentence).growth,
+	},
+	{
+		id:     scaling.RowSaturatedTight,
+		when:   []condition{saturated, slotTight},
+		action: scaling.ScaleOut, target: toStep, strength: "strong",
+		blockers: whatHoldsGrowth,
+		reason:   (*sentence).growth,
+	},
+	{
+		id:     scaling.RowSaturated,
+		when:   []condition{saturated},
+		action: scaling.ScaleOut, target: toStep,
+		blockers: whatHoldsGrowth,
+		reason:   (*sentence).growth,
+	},
+	{
+		id: scaling.RowTightWithDemand,
+		when: []condition{
+			slotTight,
+			whenFact("demand_sustained", scaling.FactDemandSustained,
+				"demand has not lasted for the window of a sustained capacity signal"),
+			noGuard,
+		},
+		action: scaling.ScaleOut, target: toOneMore,
+		blockers: whatHoldsGrowth,
+		reason:   func(w *sentence) string { return w.triggers() + ", and " + w.demand() },
+	},
+	{
+		id: scaling.RowUnsatisfiable,
+		when: []condition{whenFact("a blocking signal that a sustained guard holds is true now, or still sustained", scaling.FactHeldBack,
+			"no guard holds back a blocking signal that is true or still sustained")},
+		action: scaling.NoAction, target: toCurrent,
+		blockers: func(_ *Program, d *Decision) (Blocker, uint64) { return 0, d.guardsActive },
+		reason:   (*sentence).unsatisfiable,
+	},
+	{
+		id:     scaling.RowTightAlone,
+		when:   []condition{slotTight},
+		action: scaling.NoAction, target: toCurrent,
+		blockers: nobody,
+		reason:   func(w *sentence) string { return w.triggers() + w.tightAlone() },
+	},
+	{
+		id: scaling.RowIdleShortage,
+		when: []condition{looksIdle, aboveMin, when(
+			"(shortage_present ∨ a blocking signal's scale-in condition false)",
+			func(s *situation) bool { return s.hasAny(scaling.FactShortagePresent | scaling.FactBlockingNotIdle) },
+			"no blocking signal is true, and none is above its scale-in threshold")},
+		action: scaling.ScaleInBlocked, target: toCurrent,
+		blockers: (*Program).whatWaits,
+		reason:   func(w *sentence) string { return "looks idle, but " + w.values(w.d.BlockingSignals) },
+	},
+	{
+		id:     scaling.RowIdleStale,
+		when:   []condition{looksIdle, aboveMin, whenNot("¬metrics_valid", scaling.FactMetricsValid, "the metrics are valid")},
+		action: scaling.ScaleInBlocked, target: toCurrent,
+		blockers: (*Program).blindness,
+		reason:   (*sentence).idleButBlind,
+	},
+	{
+		id: scaling.RowIdleUnknown,
+		when: []condition{looksIdle, aboveMin, whenFact("an applicable signal that idle needs is unknown", scaling.FactNeededUnknown,
+			"every signal that idle needs is known")},
+		action: scaling.ScaleInBlocked, target: toCurrent,
+		blockers: (*Program).blindness,
+		reason:   (*sentence).idleButBlind,
+	},
+	{
+		id: scaling.RowIdleAtMin,
+		when: []condition{idle, {
+			"current ≤ min",
+			func(s *situation) bool { return s.current <= s.min },
+			func(s *situation) string { return fmt.Sprintf("current %d is above min %d", s.current, s.min) },
+		}},
+		action: scaling.NoAction, target: toCurrent,
+		blockers: always(minWorkersBlocker),
+		reason: func(w *sentence) string {
+			return fmt.Sprintf("idle: %s; already at min_workers %d", w.idle(), w.d.min)
+		},
+	},
+	{
+		id: scaling.RowIdleHeld,
+		when: []condition{idle, when("¬settled", func(s *situation) bool { return !s.settled() },
+			"nothing holds it: no cooldown, no back-off, no action in flight, no workers booting")},
+		action: scaling.ScaleInBlocked, target: toCurrent,
+		blockers: whatHoldsShrinking,
+		reason:   func(w *sentence) string { return "idle, but held by " + join(w.d.Blockers.Names()) },
+	},
+	{
+		id:     scaling.RowIdle,
+		when:   []condition{idle},
+		action: scaling.ScaleInCandidate, target: toFewer,
+		blockers: nobody,
+		reason:   func(w *sentence) string { return "idle: " + w.idle() },
+	},
+	{
+		id:     scaling.RowSettling,
+		when:   []condition{looksIdle},
+		remark: "its windows are filling",
+		action: scaling.NoAction, target: toCurrent,
+		blockers: nobody,
+		reason:   func(w *sentence) string { return "looks idle, " + w.whyNotIdle("its windows are filling") },
+	},
+	{
+		id:     scaling.RowSteady,
+		when:   nil,
+		action: scaling.NoAction, target: toCurrent,
+		blockers: nobody,
+		reason:   (*sentence).steady,
+	},
 }
 
 // Table returns the decision table in the order in which rows are tried.
 func Table() []scaling.Row {
 	rows := make([]scaling.Row, len(table))
 	for i := range table {
-		rows[i] = table[i].Row
+		rows[i] = table[i].described()
 	}
 	return rows
 }
 
+// described is the row as a reader sees it.
+func (r *tableRow) described() scaling.Row {
+	words := make([]string, len(r.when))
+	for i := range r.when {
+		words[i] = r.when[i].words
+	}
+	text := strings.Join(words, " ∧ ")
+	if len(r.when) == 0 {
+		text = "otherwise"
+	}
+	if r.remark != "" {
+		text += " (" + r.remark + ")"
+	}
+	return scaling.Row{ID: r.id, When: text, Action: r.action, Target: r.target.words}
+}
+
+// matches reports whether all of the row's conditions hold.
+func (r *tableRow) matches(s *situation) bool {
+	for i := range r.when {
+		if !r.when[i].holds(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// missing says in words which of the row's conditions do not hold.
+func (r *tableRow) missing(s *situation) []string {
+	out := []string{}
+	for i := range r.when {
+		if c := &r.when[i]; !c.holds(s) {
+			out = append(out, c.otherwise(s))
+		}
+	}
+	return out
+}
+
 // decide returns the index of the first row that matches.
-func decide(f *facts) int {
+func decide(s *situation) int {
 	for i := range table {
-		if table[i].match(f) {
+		if table[i].matches(s) {
 			return i
 		}
 	}

@@ -72,10 +72,7 @@ func New(o Options) *Dispatcher {
 	counts := newCounter(o.Registerer)
 	d := &Dispatcher{drain: o.DrainTimeout}
 	for _, name := range slices.Sorted(maps.Keys(o.Handlers)) {
-		d.workers = append(d.workers, &worker{
-			handler: o.Handlers[name], queue: newQueue(o.Capacity), timeout: o.Timeout,
-			logger: o.Logger.With("handler", name), counts: countsOf(counts, name),
-		})
+		d.workers = append(d.workers, newWorker(o.Handlers[name], o, o.Logger.With("handler", name), countsOf(counts, name)))
 	}
 	return d
 }
@@ -87,9 +84,24 @@ func (d *Dispatcher) Emit(e scaling.Event) {
 	}
 }
 
-// Publish emits one RecommendedWorkers event for every decision that changed.
-func (d *Dispatcher) Publish(_ context.Context, evaluations []scaling.Evaluation, _ []scaling.Scope) {
+// Publish emits one RecommendedWorkers event for every decision that changed, one
+// LimitsChanged event for every scope whose limits did, and one ScopeForgotten
+// event for every scope that is gone.
+func (d *Dispatcher) Publish(_ context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope) {
+	at := time.Now().UTC()
+	if len(evaluations) > 0 {
+		at = evaluations[0].Tick
+	}
+	for _, s := range gone {
+		d.Emit(forgotten(s, at))
+	}
 	for i := range evaluations {
+		if c := evaluations[i].LimitsChange; c != nil {
+			d.Emit(scaling.Event{
+				Kind: scaling.EventLimitsChanged, Severity: scaling.SeverityOf(scaling.EventLimitsChanged),
+				Scope: evaluations[i].Scope, Message: c.String(), At: evaluations[i].Tick,
+			})
+		}
 		if evaluations[i].Changed {
 			d.Emit(recommended(evaluations[i]))
 		}
@@ -102,6 +114,13 @@ func recommended(ev scaling.Evaluation) scaling.Event {
 	return scaling.Event{
 		Kind: scaling.EventRecommendedWorkers, Severity: scaling.SeverityOf(scaling.EventRecommendedWorkers),
 		Scope: ev.Scope, Message: fmt.Sprintf("%s: %s", r.Action, r.Reason), Recommendation: &r, At: ev.Tick,
+	}
+}
+
+func forgotten(s scaling.Scope, at time.Time) scaling.Event {
+	return scaling.Event{
+		Kind: scaling.EventScopeForgotten, Severity: scaling.SeverityOf(scaling.EventScopeForgotten), Scope: s, At: at,
+		Message: "the scope is forgotten: nothing is decided about it until there is a sample of it, or the configuration lists it",
 	}
 }
 
@@ -128,7 +147,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	case <-timer.C:
 		n := 0
 		for _, w := range d.workers {
-			n += w.queue.len()
+			n += w.queue.Len()
 		}
 		return fmt.Errorf("event handlers were not done after %s, %d events are lost", d.drain, n)
 	}

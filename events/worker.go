@@ -4,102 +4,52 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/zeta-scaler/zeta-scaler/queue"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
 )
-
-// queue is bounded and gives up the oldest event for a new one.
-type queue struct {
-	mu     sync.Mutex
-	events []scaling.Event
-	limit  int
-	// filled has a token while there may be something to take.
-	filled chan struct{}
-}
-
-func newQueue(limit int) *queue { return &queue{limit: limit, filled: make(chan struct{}, 1)} }
-
-// put reports whether an older event had to go.
-func (q *queue) put(e scaling.Event) (dropped bool) {
-	q.mu.Lock()
-	if dropped = len(q.events) == q.limit; dropped {
-		q.shift()
-	}
-	q.events = append(q.events, e)
-	q.mu.Unlock()
-	select {
-	case q.filled <- struct{}{}:
-	default:
-	}
-	return dropped
-}
-
-func (q *queue) take() (e scaling.Event, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.events) == 0 {
-		return e, false
-	}
-	return q.shift(), true
-}
-
-// shift takes the oldest event and lets go of what it points to.
-func (q *queue) shift() scaling.Event {
-	e := q.events[0]
-	q.events[0] = scaling.Event{}
-	q.events = q.events[1:]
-	return e
-}
-
-func (q *queue) len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.events)
-}
 
 // worker serves one handler.
 type worker struct {
 	handler Handler
-	queue   *queue
+	queue   *queue.Queue[scaling.Event]
 	timeout time.Duration
-	logger  *slog.Logger
 	counts  counts
+	// failing is of the handler, dropping of its queue.
+	failing, dropping *trouble.State
+}
 
-	// failing and dropping remember what was logged, so that a log line comes
-	// with a change of state and not with every event.
-	failing  bool
-	dropping atomic.Bool
+func newWorker(h Handler, o Options, logger *slog.Logger, c counts) *worker {
+	return &worker{
+		handler: h, queue: queue.New[scaling.Event](o.Capacity, nil), timeout: o.Timeout, counts: c,
+		failing:  trouble.New(logger, slog.LevelError, "event handler failed", "event handler works again"),
+		dropping: trouble.New(logger, slog.LevelWarn, "event handler is too slow, its oldest events are dropped", "event handler has caught up"),
+	}
 }
 
 func (w *worker) accept(e scaling.Event) {
-	if !w.queue.put(e) {
-		return
-	}
-	w.counts.dropped.Inc()
-	if !w.dropping.Swap(true) {
-		w.logger.Warn("event handler is too slow, its oldest events are dropped", "capacity", w.queue.limit)
+	if n := w.queue.Put(e); n > 0 {
+		w.counts.dropped.Add(float64(n))
+		w.dropping.NoteIf(true, "capacity", w.queue.Limit())
 	}
 }
 
 // run handles events one by one. drainCtx outlives ctx by the drain time-out.
 func (w *worker) run(ctx, drainCtx context.Context) {
 	for drainCtx.Err() == nil {
-		if e, ok := w.queue.take(); ok {
-			w.handle(drainCtx, e)
+		if next := w.queue.Take(1); len(next) > 0 {
+			w.handle(drainCtx, next[0])
 			continue
 		}
-		if w.dropping.Swap(false) {
-			w.logger.Info("event handler has caught up")
-		}
+		w.dropping.NoteIf(false)
 		select {
-		case <-w.queue.filled:
+		case <-w.queue.Filled():
 		case <-ctx.Done():
-			if w.queue.len() == 0 {
+			if w.queue.Len() == 0 {
 				return
 			}
 		}
@@ -115,13 +65,7 @@ func (w *worker) handle(ctx context.Context, e scaling.Event) {
 	} else {
 		w.counts.handled.Inc()
 	}
-	switch {
-	case err != nil && !w.failing:
-		w.logger.Error("event handler failed", "kind", string(e.Kind), "scope", e.Scope.Key, "err", err)
-	case err == nil && w.failing:
-		w.logger.Info("event handler works again")
-	}
-	w.failing = err != nil
+	w.failing.Note(err, "kind", string(e.Kind), "scope", e.Scope.Key)
 }
 
 // call turns a handler's panic into its error: it must not end the service.

@@ -8,6 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -19,13 +22,19 @@ type Options struct {
 	// Store keeps the epoch.
 	Store state.Store
 	// LockFile is created if missing, with its folder, and stays behind empty.
-	// Without a path no lock is taken: then the caller knows that it is alone.
-	LockFile string
-	// Clock tells the time of the start.
+	// Without a path no such lock is taken.
+	LockFile string `yaml:"lock_file" check:"path=file"`
+	// StateFile is where Store is, empty if it is in no file. A lock beside it
+	// keeps two processes with two lock files from one state, and the newest epoch
+	// is kept beside it: no term begins below it, whatever became of the state.
+	StateFile string
+	// Logger gets what an operator should know; nil discards it.
+	Logger *slog.Logger
+	// Clock tells the time of the start; nil is time.Now.
 	Clock func() time.Time
-	// Memory says that Store forgets: the epoch is then at least the Unix time
-	// in milliseconds, so that it grows over restarts all the same.
-	Memory bool
+	// Forgets says that Store does: the epoch is then at least the Unix time in
+	// milliseconds, so that it grows over restarts all the same.
+	Forgets bool
 	// Holder names this process for people, such as "host/pid".
 	Holder string
 }
@@ -34,29 +43,83 @@ type Options struct {
 type Leadership struct {
 	epoch uint64
 	since time.Time
-	lock  *fileLock
+	locks []*fileLock
 }
 
 // Acquire takes the lock and then raises the epoch. A lock that another
 // process holds is an error that names the file and that process.
 func Acquire(ctx context.Context, o Options) (*Leadership, error) {
-	l := &Leadership{since: state.Instant(o.Clock())}
-	if o.LockFile != "" {
-		lock, err := lockFile(o.LockFile, o.Holder)
-		if err != nil {
-			return nil, err
+	clock := o.Clock
+	if clock == nil {
+		clock = time.Now
+	}
+	l := &Leadership{since: state.Instant(clock())}
+	for _, path := range o.lockFiles() {
+		if l.holds(path) {
+			continue
 		}
-		l.lock = lock
+		lock, err := lockFile(path, o.Holder)
+		if err != nil {
+			return nil, errors.Join(err, l.Release())
+		}
+		l.locks = append(l.locks, lock)
 	}
-	var err error
-	claim := Claim{Holder: o.Holder, Since: l.since}
-	if o.Memory {
-		claim.AtLeast = uint64(max(l.since.UnixMilli(), 0))
-	}
-	if l.epoch, err = Raise(ctx, o.Store, claim); err != nil {
+	if err := l.raise(ctx, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("raising the epoch: %w", err), l.Release())
 	}
 	return l, nil
+}
+
+// lockFiles are all that have to be locked. They may be one file.
+func (o *Options) lockFiles() []string {
+	var paths []string
+	if o.LockFile != "" {
+		paths = append(paths, filepath.Clean(o.LockFile))
+	}
+	if o.StateFile != "" {
+		paths = append(paths, filepath.Clean(o.StateFile+".lock"))
+	}
+	return paths
+}
+
+// holds reports whether the file is locked already, whatever leads to it.
+func (l *Leadership) holds(path string) bool {
+	return slices.ContainsFunc(l.locks, func(held *fileLock) bool {
+		same, err := stillAt(held.file, path)
+		return err == nil && same
+	})
+}
+
+// raise raises the epoch above all that state and witness know.
+func (l *Leadership) raise(ctx context.Context, o Options) error {
+	leader := NewLeader{Holder: o.Holder, Since: l.since}
+	if o.Forgets {
+		leader.AtLeast = uint64(max(l.since.UnixMilli(), 0))
+	}
+	if o.StateFile == "" {
+		var err error
+		l.epoch, err = Raise(ctx, o.Store, leader)
+		return err
+	}
+	beside := witness(o.StateFile + ".epoch")
+	last, err := beside.epoch()
+	if err != nil {
+		return err
+	}
+	leader.AtLeast = last + 1
+	before, err := state.Leaders(o.Store).Get(ctx, state.EpochKey)
+	if err != nil {
+		return err
+	}
+	if l.epoch, err = Raise(ctx, o.Store, leader); err != nil {
+		return err
+	}
+	if before.Value.Epoch < last && o.Logger != nil {
+		o.Logger.Warn("the state is older than the last leader: was a copy restored, or a file beside it lost? "+
+			"Pauses, actions and run-time settings are those of the copy",
+			"state", o.StateFile, "epoch_of_the_state", before.Value.Epoch, "epoch_of_the_last_leader", last, "epoch", l.epoch)
+	}
+	return beside.write(l.epoch)
 }
 
 // Epoch is this leader's epoch, ≥ 1; it does not change.
@@ -71,21 +134,12 @@ func (l *Leadership) Leads() error { return nil }
 // Term is this leadership in the words that all kinds share.
 func (l *Leadership) Term() Term { return NewTerm(l.epoch, l.since, l.Leads) }
 
-// Run acquires, calls lead once and releases. It returns what lead returned.
-func Run(ctx context.Context, o Options, lead func(ctx context.Context, term Term) error) error {
-	l, err := Acquire(ctx, o)
-	if err != nil {
-		return err
-	}
-	return errors.Join(lead(ctx, l.Term()), l.Release())
-}
-
 // Release gives the lock back. It can be called twice. The epoch stays spent.
 func (l *Leadership) Release() error {
-	if l.lock == nil {
-		return nil
+	var errs []error
+	for _, lock := range l.locks {
+		errs = append(errs, lock.release())
 	}
-	lock := l.lock
-	l.lock = nil
-	return lock.release()
+	l.locks = nil
+	return errors.Join(errs...)
 }

@@ -1,7 +1,9 @@
 package leadership_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,7 +45,7 @@ func TestEpochGrowsOverRestarts(t *testing.T) {
 }
 
 func TestEpochOfMemoryIsUnixMilliseconds(t *testing.T) {
-	o := leadership.Options{Store: memory.New(), Clock: at(start), Memory: true}
+	o := leadership.Options{Store: memory.New(), Clock: at(start), Forgets: true}
 	l, err := leadership.Acquire(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, uint64(start.UnixMilli()), l.Epoch())
@@ -87,14 +89,14 @@ type contended struct {
 	others int
 }
 
-func (c *contended) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
+func (c *contended) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	if c.others > 0 {
 		c.others--
 		if _, err := leadership.Acquire(ctx, leadership.Options{Store: c.Store, Clock: at(start)}); err != nil {
 			return nil, err
 		}
 	}
-	return c.Store.Apply(ctx, b)
+	return c.Store.Apply(ctx, f, b)
 }
 
 func TestConflictIsRetriedAbove(t *testing.T) {
@@ -102,6 +104,32 @@ func TestConflictIsRetriedAbove(t *testing.T) {
 	l, err := leadership.Acquire(t.Context(), leadership.Options{Store: s, Clock: at(start)})
 	require.NoError(t, err)
 	require.Equal(t, uint64(4), l.Epoch())
+}
+
+// Who lost its lease while it was about to raise the epoch must not go above its
+// successor, however often it has to try.
+func TestWhoLostLeadershipRaisesNothing(t *testing.T) {
+	s := memory.New()
+	tries := 0
+	_, err := leadership.Raise(t.Context(), &contended{Store: s, others: 1}, leadership.NewLeader{
+		Holder: "old", Since: start,
+		Leads: func() error {
+			if tries++; tries > 1 {
+				return state.ErrFenced
+			}
+			return nil
+		},
+	})
+	require.ErrorIs(t, err, state.ErrFenced)
+	require.Equal(t, 2, tries)
+	r, err := state.Leaders(s).Get(t.Context(), state.EpochKey)
+	require.NoError(t, err)
+	require.Equal(t, uint64(1), r.Value.Epoch, "its successor's")
+}
+
+func TestATermWithoutAQuestionIsNeverOver(t *testing.T) {
+	require.NoError(t, leadership.NewTerm(1, start, nil).Leads())
+	require.NoError(t, leadership.Term{}.Leads())
 }
 
 func TestFailedStoreFreesTheLock(t *testing.T) {
@@ -119,7 +147,7 @@ func TestFailedStoreFreesTheLock(t *testing.T) {
 
 func TestUnreadableEpochIsNotOverwritten(t *testing.T) {
 	s := memory.New()
-	_, err := s.Apply(t.Context(), state.Batch{Puts: []state.Put{
+	_, err := s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{
 		{Kind: state.Leader, Key: state.EpochKey, Value: []byte(`{"epoch":"seven"}`)},
 	}})
 	require.NoError(t, err)
@@ -153,6 +181,27 @@ func TestLockFile(t *testing.T) {
 	require.NoError(t, l.Release())
 }
 
+// A service that waits for the lock asks for it again and again.
+func TestRefusedLocksLeaveNoFileOpen(t *testing.T) {
+	files := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("open files cannot be counted here")
+		}
+		return len(entries)
+	}
+	o := leadership.Options{Store: memory.New(), LockFile: filepath.Join(t.TempDir(), "lock"), Clock: at(start)}
+	l, err := leadership.Acquire(t.Context(), o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Release()) }()
+	before := files()
+	for range 100 {
+		_, err = leadership.Acquire(t.Context(), o)
+		require.Error(t, err)
+	}
+	require.Less(t, files(), before+50)
+}
+
 func TestLockFileErrors(t *testing.T) {
 	folder := t.TempDir()
 	notAFolder := filepath.Join(folder, "file")
@@ -167,4 +216,82 @@ func TestLockFileErrors(t *testing.T) {
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
+}
+
+// An older state does not bring an old epoch back.
+func TestEpochOfAnOlderState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	said := &bytes.Buffer{}
+	lead := func(s state.Store) uint64 {
+		t.Helper()
+		l, err := leadership.Acquire(t.Context(), leadership.Options{
+			Store: s, StateFile: path, Clock: at(start), Logger: slog.New(slog.NewTextHandler(said, nil)),
+		})
+		require.NoError(t, err)
+		require.NoError(t, l.Release())
+		return l.Epoch()
+	}
+	s := memory.New()
+	require.EqualValues(t, 1, lead(s))
+	require.EqualValues(t, 2, lead(s))
+	require.Empty(t, said.String())
+	require.EqualValues(t, 3, lead(memory.New()), "the state was lost")
+	require.Contains(t, said.String(), "the state is older than the last leader")
+	require.Contains(t, said.String(), "epoch_of_the_state=0 epoch_of_the_last_leader=2 epoch=3")
+	said.Reset()
+	require.EqualValues(t, 4, lead(s), "a copy was restored")
+	require.Contains(t, said.String(), "epoch_of_the_state=2 epoch_of_the_last_leader=3")
+	said.Reset()
+	require.EqualValues(t, 5, lead(s))
+	require.Empty(t, said.String())
+
+	// The file was made without a witness, or has been copied from elsewhere.
+	require.NoError(t, os.Remove(path+".epoch"))
+	require.EqualValues(t, 6, lead(s))
+	require.Empty(t, said.String())
+	require.NoError(t, os.WriteFile(path+".epoch", []byte("six\n"), 0o600))
+	_, err := leadership.Acquire(t.Context(), leadership.Options{Store: s, StateFile: path, Clock: at(start)})
+	require.ErrorContains(t, err, path+".epoch holds no epoch")
+	left, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{path + ".epoch", path + ".lock"}, left)
+}
+
+// Two lock files do not make two leaders of one state.
+func TestStateIsLocked(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state.db")
+	s := memory.New()
+	l, err := leadership.Acquire(t.Context(), leadership.Options{
+		Store: s, StateFile: state, LockFile: filepath.Join(dir, "lock"), Clock: at(start), Holder: "one",
+	})
+	require.NoError(t, err)
+	for _, lock := range []string{"", filepath.Join(dir, "other"), state + ".lock"} {
+		_, err = leadership.Acquire(t.Context(), leadership.Options{Store: s, StateFile: state, LockFile: lock, Clock: at(start)})
+		require.ErrorContains(t, err, state+".lock is held by another process")
+	}
+	free, err := leadership.Acquire(t.Context(), leadership.Options{Store: s, LockFile: filepath.Join(dir, "other"), Clock: at(start)})
+	require.NoError(t, err, "who was refused has given back what it had")
+	require.NoError(t, free.Release())
+	require.NoError(t, l.Release())
+	l, err = leadership.Acquire(t.Context(), leadership.Options{Store: s, StateFile: state, LockFile: state + ".lock", Clock: at(start)})
+	require.NoError(t, err, "one lock file is locked once")
+	require.NoError(t, l.Release())
+}
+
+// A process does not take its own lock for that of another, whatever name the
+// configuration gives to the file.
+func TestLockFileUnderTwoNames(t *testing.T) {
+	dir := t.TempDir()
+	data, link := filepath.Join(dir, "data"), filepath.Join(dir, "link")
+	require.NoError(t, os.Mkdir(data, 0o750))
+	require.NoError(t, os.Symlink(data, link))
+	o := leadership.Options{
+		Store: memory.New(), StateFile: filepath.Join(data, "state.db"), LockFile: filepath.Join(link, "state.db.lock"), Clock: at(start),
+	}
+	l, err := leadership.Acquire(t.Context(), o)
+	require.NoError(t, err)
+	_, err = leadership.Acquire(t.Context(), o)
+	require.ErrorContains(t, err, "is held by another process")
+	require.NoError(t, l.Release())
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
-// ErrLost says that this process leads no longer and must not act.
-var ErrLost = errors.New("leadership is lost")
-
 // Term is the time for which one process leads, under one epoch.
 type Term struct {
 	// Epoch is ≥ 1 and greater than that of every earlier term.
@@ -27,7 +24,7 @@ func NewTerm(epoch uint64, since time.Time, leads func() error) Term {
 }
 
 // Leads returns nil while the process leads, and for ever an error that wraps
-// ErrLost once it does not. It compares times and asks nobody, so it tells the
+// state.ErrFenced once it does not. It compares times and asks nobody, so it tells the
 // truth even to a process that has just woken up: ask it right before each act.
 func (t Term) Leads() error {
 	if t.leads == nil {
@@ -36,8 +33,8 @@ func (t Term) Leads() error {
 	return t.leads()
 }
 
-// Claim is what a new leader writes into the store.
-type Claim struct {
+// NewLeader is what a new leader writes into the store.
+type NewLeader struct {
 	// Holder names the process, for people.
 	Holder string
 	Since  time.Time
@@ -51,36 +48,18 @@ type Claim struct {
 // Raise stores an epoch that no leader had before and returns it. It is not
 // used before it is stored: killed at any point, the next start gets a greater
 // one.
-func Raise(ctx context.Context, s state.Store, c Claim) (uint64, error) {
-	for {
-		have, version, err := state.Load[state.LeaderRecord](ctx, s, state.Leader, state.EpochKey)
-		if err != nil {
-			return 0, err
-		}
-		next := state.LeaderRecord{Epoch: max(have.Epoch+1, c.AtLeast), Holder: c.Holder, Since: c.Since}
-		put, err := state.NewPut(state.Leader, state.EpochKey, version, next)
-		if err != nil {
-			return 0, err
-		}
-		if c.Leads != nil {
-			if err := c.Leads(); err != nil {
-				return 0, err
+func Raise(ctx context.Context, s state.Store, l NewLeader) (uint64, error) {
+	var lost error
+	r, err := state.Leaders(s).Change(ctx, state.EpochKey,
+		func(old state.Row[state.LeaderRecord]) (state.LeaderRecord, []state.Entry, bool) {
+			if l.Leads != nil {
+				lost = l.Leads()
 			}
-		}
-		_, err = s.Apply(ctx, state.Batch{Puts: []state.Put{put}})
-		if errors.Is(err, state.ErrConflict) && ctx.Err() == nil {
-			continue // somebody else raised it meanwhile: go above theirs
-		}
-		if err != nil {
-			return 0, err
-		}
-		return next.Epoch, nil
+			epoch := max(old.Value.Epoch+1, l.AtLeast)
+			return state.LeaderRecord{Epoch: epoch, Holder: l.Holder, Since: l.Since}, nil, lost == nil
+		})
+	if err := errors.Join(err, lost); err != nil {
+		return 0, err
 	}
-}
-
-// Current tells who leads, or led last: the epoch, the holder and since when.
-// It is zero if nobody ever led.
-func Current(ctx context.Context, s state.Store) (state.LeaderRecord, error) {
-	r, _, err := state.Load[state.LeaderRecord](ctx, s, state.Leader, state.EpochKey)
-	return r, err
+	return r.Epoch, nil
 }

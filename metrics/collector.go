@@ -107,6 +107,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		s.recommendation()
 		s.inputs()
 		s.shadows()
+		s.next()
 		if c.PerSignal {
 			s.signals()
 		}

@@ -43,8 +43,12 @@ type input struct {
 type families struct {
 	recommended, current, delta, recommendations family
 	actionStatus, cooldown, valid, stale         family
+	ineffective                                  family
 	generation, epoch, paused, limited           family
 	signalValue, signalHeld, signalWindow        family
+	signalSustained, signalThreshold             family
+	workerBound, mode, observed                  family
+	nextAction                                   family
 	ruleSet, shadow, disagreements               family
 	inputs                                       []input
 }
@@ -69,6 +73,8 @@ func newFamilies() families {
 			"1 for the status of the scope's latest action, 0 for every other one; all 0 if there was none."),
 		cooldown: gauge("cooldown_remaining_seconds",
 			"Time until the cooldown after the last converged action ends, 0 if there is none."),
+		ineffective: gauge("ineffective",
+			"1 while a scale-out is held because the last actions brought workers and changed nothing of what asks for them, else 0."),
 		valid: gauge("metrics_valid",
 			"1 if every input that a safe decision needs is known and fresh, else 0."),
 		stale: gauge("stale_workers",
@@ -87,6 +93,18 @@ func newFamilies() families {
 			"For how long the condition of a signal has been true without a break, in tick time."),
 		signalWindow: gauge("signal_window_seconds",
 			"For how long the condition of a signal has to be true before it counts."),
+		signalSustained: gauge("signal_sustained_timestamp_seconds",
+			"When the condition of a signal will have been true for its window if nothing changes, in Unix time. Absent while it is not filling."),
+		signalThreshold: gauge("signal_threshold",
+			"The value that the condition of a signal compares with, in the signal's own unit."),
+		observed: gauge("observed_timestamp_seconds",
+			"The tick of the newest decision, in Unix time."),
+		mode: gauge("mode",
+			"What becomes of recommendations: 0 advisory (nothing acts), 1 webhook, 2 direct."),
+		nextAction: gauge("next_action_timestamp_seconds",
+			"When something else will be recommended if nothing but the time changes, in Unix time, by what that is. Absent if nothing will, or nobody can tell."),
+		workerBound: gauge("worker_bound",
+			"The least or the greatest number of workers that there may be. Absent for a scope without an upper bound."),
 		ruleSet: gauge("ruleset_info",
 			"1, labelled with the rule set that decides."),
 		shadow: gauge("shadow_recommended_workers",

@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/contact"
 	"github.com/zeta-scaler/zeta-scaler/metrics"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -20,16 +21,18 @@ func now() time.Time { return tick.Add(10 * time.Second) }
 func evaluation(labels ...scaling.Label) scaling.Evaluation {
 	scope := scaling.NewScope(labels)
 	window := func(d scaling.Direction, held, window float64) scaling.Window {
-		return scaling.Window{Direction: d, HeldSeconds: held, WindowSeconds: window}
+		return scaling.Window{Direction: d, HeldSeconds: held, WindowSeconds: window, Threshold: new(0.8)}
 	}
 	windows := []scaling.Window{window(scaling.Out, 330, 300), window(scaling.In, 0, 600)}
+	filling := window(scaling.Out, 60, 300)
+	filling.SustainedAt = tick.Add(4 * time.Minute)
 	signal := func(name string, c scaling.Class, v float64, w ...scaling.Window) scaling.Input {
 		return scaling.Input{Name: name, Class: c, Value: scaling.Known(v), Applies: true, Windows: w}
 	}
 	return scaling.Evaluation{
 		Scope: scope, SlotMode: scaling.FixedSlots, Mode: scaling.Advisory, Deployment: scaling.Session,
 		MinWorkers: 1, MaxWorkers: new(10), CooldownRemainingSeconds: 70, Tick: tick,
-		NewGeneration: true, Changed: true,
+		NewGeneration: true, Changed: true, Next: &scaling.Forecast{At: tick.Add(4 * time.Minute), Action: scaling.NoAction, Row: scaling.RowSteady},
 		Recommendation: scaling.Recommendation{
 			Scope: scope.Key, MasterEpoch: 3, Generation: 12, Action: scaling.ScaleOut, Row: scaling.RowSaturated,
 			CurrentWorkers: new(4), RecommendedWorkers: new(5), StaleWorkerCount: new(0), MetricsValid: true,
@@ -44,7 +47,7 @@ func evaluation(labels ...scaling.Label) scaling.Evaluation {
 			signal("avg_cpu", scaling.Saturation, 0.91, windows...),
 			signal("avg_memory", scaling.Saturation, 0.5, windows...),
 			signal("slot_utilization", scaling.Capacity, 0.75, windows...),
-			signal("head_job_too_big", scaling.Guard, 2, window(scaling.Out, 0, 300)),
+			signal("head_job_too_big", scaling.Guard, 2, filling),
 		},
 		Shadows: []scaling.Shadow{{
 			RuleSet: scaling.RuleSetRef{Name: "next", Version: "2.0.0", Digest: "sha256:4567"},
@@ -67,7 +70,10 @@ func registry(t testing.TB, c *metrics.Collector) *prometheus.Registry {
 	reg := prometheus.NewPedanticRegistry()
 	require.NoError(t, reg.Register(c))
 	metrics.NewLoop(reg).Evaluated(12 * time.Millisecond)
-	metrics.NewProcess(reg)
+	metrics.NewProcess(reg).PageAt("http://scaler:9880/")
+	metrics.NewContacts(reg, func() map[string][]contact.Status {
+		return map[string][]contact.Status{"cluster": {{Name: "prod", URL: "http://m1:8080", State: contact.Up, LastAnswer: new(tick)}, {Name: "new", State: contact.Unasked}}}
+	})
 	return reg
 }
 

@@ -19,7 +19,7 @@ type Loop struct {
 func FailureReasons() []string {
 	return []string{
 		"no_answer", "query_error", "warnings",
-		"duplicate_series", "invalid_value", "restore", "store",
+		"duplicate_series", "two_sources", "invalid_value", "restore", "store",
 	}
 }
 

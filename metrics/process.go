@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +11,7 @@ import (
 // Process is about this process, leader or not.
 type Process struct {
 	reloadOK, reloadedAt, leader prometheus.Gauge
+	page                         *prometheus.GaugeVec
 }
 
 // NewProcess registers the process' metrics.
@@ -24,8 +26,11 @@ func NewProcess(reg prometheus.Registerer) *Process {
 			"When the configuration was last loaded with success, in Unix time; 0 if never."),
 		leader: gauge("leader",
 			"1 while this process is the one that decides, else 0."),
+		page: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: processNamespace, Name: "page_info", Help: "Always 1: under which URL users reach the page.",
+		}, []string{"url"}),
 	}
-	reg.MustRegister(p.reloadOK, p.reloadedAt, p.leader, version.NewCollector(processNamespace))
+	reg.MustRegister(p.reloadOK, p.reloadedAt, p.leader, p.page, version.NewCollector(processNamespace))
 	return p
 }
 
@@ -37,6 +42,13 @@ func (p *Process) Reloaded(ok bool, at time.Time) {
 	}
 	p.reloadOK.Set(1)
 	p.reloadedAt.Set(float64(at.UnixMilli()) / 1000)
+}
+
+// PageAt notes under which URL users reach the page, from which dashboards make
+// their links.
+func (p *Process) PageAt(url string) {
+	p.page.Reset()
+	p.page.WithLabelValues(strings.TrimRight(url, "/")).Set(1)
 }
 
 // Leads notes whether this process decides.

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,8 +76,25 @@ func (s *scrape) identity() {
 	s.send(f.generation, float64(r.Generation))
 	s.send(f.epoch, float64(r.MasterEpoch))
 	s.sendBool(f.paused, s.e.Paused)
+	s.send(f.mode, modeNumber(s.e.Mode))
+	s.send(f.observed, float64(s.e.Tick.UnixMilli())/1000)
+	s.send(f.workerBound, float64(s.e.MinWorkers), s.label("bound", "min"))
+	s.sendInt(f.workerBound, s.e.MaxWorkers, s.label("bound", "max"))
 	s.send(f.ruleSet, 1, s.label("ruleset", r.RuleSet.Name),
 		s.label("version", r.RuleSet.Version), s.label("digest", r.RuleSet.Digest))
+}
+
+// modeNumber is a mode as a number, which dashboards map to words: a label would
+// be a name that scopes could not have.
+func modeNumber(m scaling.Mode) float64 {
+	switch m {
+	case scaling.Webhook:
+		return 1
+	case scaling.Direct:
+		return 2
+	default:
+		return 0
+	}
 }
 
 func (s *scrape) recommendation() {
@@ -89,10 +105,10 @@ func (s *scrape) recommendation() {
 		s.send(f.delta, float64(*r.RecommendedWorkers-*r.CurrentWorkers))
 	}
 	s.sendBool(f.valid, r.MetricsValid)
+	s.sendBool(f.ineffective, r.HeldBy(scaling.BlockerIneffective))
 	s.sendInt(f.stale, r.StaleWorkerCount)
 	for _, b := range bounds {
-		limited := slices.ContainsFunc(r.BlockingConditions, func(c scaling.Condition) bool { return c.Name == b.blocker })
-		s.sendBool(f.limited, limited, s.label("bound", b.label))
+		s.sendBool(f.limited, r.HeldBy(b.blocker), s.label("bound", b.label))
 	}
 }
 
@@ -163,7 +179,20 @@ func (s *scrape) signals() {
 			direction := s.label("direction", string(w.Direction))
 			s.send(f.signalHeld, w.HeldSeconds, signal, direction)
 			s.send(f.signalWindow, w.WindowSeconds, signal, direction)
+			if w.Threshold != nil {
+				s.send(f.signalThreshold, *w.Threshold, signal, direction)
+			}
+			if !w.SustainedAt.IsZero() {
+				s.send(f.signalSustained, float64(w.SustainedAt.UnixMilli())/1000, signal, direction)
+			}
 		}
+	}
+}
+
+// next says when something else will be recommended.
+func (s *scrape) next() {
+	if n := s.e.Next; n != nil {
+		s.send(s.c.families.nextAction, float64(n.At.UnixMilli())/1000, s.label("action", string(n.Action)))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // TestBadFiles reads every testdata/CHECK[--variant].bad.yaml: good.yaml with
@@ -23,10 +25,10 @@ func TestBadFiles(t *testing.T) {
 			require.NoError(t, err)
 			ds := findings(t, filepath.Base(file), data)
 			for _, d := range ds {
-				require.Equal(t, check, d.Check, Render(ds))
+				require.Equal(t, check, d.Check, document.Render(ds))
 			}
 			require.NotEmpty(t, ds)
-			golden(t, name+".bad.txt", []byte(Render(ds)))
+			golden(t, name+".bad.txt", []byte(document.Render(ds)))
 		})
 		covered[check] = true
 	}
@@ -38,20 +40,20 @@ func TestBadFiles(t *testing.T) {
 }
 
 // findings are the errors of a file, or its warnings if it has none.
-func findings(t *testing.T, name string, data []byte) []Diagnostic {
+func findings(t *testing.T, name string, data []byte) []document.Diagnostic {
 	t.Helper()
 	rs, err := Parse(name, data)
 	if err == nil {
 		for _, d := range rs.Warnings {
-			require.Equal(t, SeverityWarning, d.Severity)
+			require.Equal(t, document.SeverityWarning, d.Severity)
 		}
 		return rs.Warnings
 	}
 	require.Nil(t, rs, "nothing of a bad file is used")
-	var list *ErrorList
+	var list *document.ErrorList
 	require.ErrorAs(t, err, &list)
 	for _, d := range list.Diagnostics {
-		require.Equal(t, SeverityError, d.Severity)
+		require.Equal(t, document.SeverityError, d.Severity)
 	}
 	return list.Diagnostics
 }
@@ -59,5 +61,5 @@ func findings(t *testing.T, name string, data []byte) []Diagnostic {
 func TestGoodFile(t *testing.T) {
 	rs, err := ParseFile("testdata/good.yaml")
 	require.NoError(t, err)
-	require.Empty(t, rs.Warnings, Render(rs.Warnings))
+	require.Empty(t, rs.Warnings, document.Render(rs.Warnings))
 }

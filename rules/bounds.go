@@ -2,8 +2,8 @@ package rules
 
 import (
 	"fmt"
-	"io"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -53,32 +53,26 @@ func (d *decoder) checkBounds(rs *RuleSet) {
 		b = *rs.Bounds
 	}
 	for _, m := range misfits(b, rs.Step) {
-		d.report(rs.at(m.keys...), SeverityError, CheckBounds, "", m.err.Error())
+		d.Add(document.SeverityError, rs.at(m.keys...), CheckBounds, "", "%v", m.err)
 	}
 }
 
 // at is the place of the first of these keys that the file has.
-func (rs *RuleSet) at(keys ...string) Position {
+func (rs *RuleSet) at(keys ...string) document.Position {
 	for _, k := range keys {
-		if p, ok := rs.keys[k]; ok {
+		if p, ok := rs.places[k]; ok {
 			return p
 		}
 	}
-	return Position{File: rs.File}
+	return document.Position{File: rs.File}
 }
 
 // at is the place of the first of these keys that the signal has, or its own.
-func (s *Signal) at(keys ...string) Position {
+func (s *Signal) at(keys ...string) document.Position {
 	for _, k := range keys {
-		if p, ok := s.keys[k]; ok {
+		if p, ok := s.places[document.Join(s.path, k)]; ok {
 			return p
 		}
 	}
 	return s.Pos
-}
-
-// readLimited reads a little more than a rule set may have, so that Parse says
-// that it is too large.
-func readLimited(r io.Reader) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 }

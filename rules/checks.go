@@ -1,20 +1,11 @@
 package rules
 
+import "github.com/zeta-scaler/zeta-scaler/document"
+
 // Names of the checks that decoding makes. Each has a section in
 // docs/lints.md.
 const (
-	CheckYAML            = "yaml-syntax"
-	CheckDocuments       = "several-documents"
-	CheckAlias           = "yaml-alias"
-	CheckTooLarge        = "too-large"
 	CheckFormat          = "format-version"
-	CheckUnknownKey      = "unknown-key"
-	CheckDuplicateKey    = "duplicate-key"
-	CheckMissingKey      = "missing-key"
-	CheckType            = "wrong-type"
-	CheckValue           = "bad-value"
-	CheckDuration        = "bad-duration"
-	CheckFinite          = "not-finite"
 	CheckPromQL          = "promql-syntax"
 	CheckExprType        = "promql-type"
 	CheckTemplate        = "summary-template"
@@ -23,7 +14,7 @@ const (
 	CheckBounds          = "bounds"
 )
 
-// Names of the checks that judge what a well-formed set means and stop a load.
+// Names of the checks of what a well-formed set means; they stop a load.
 const (
 	CheckScalar           = "scalar-with-scope"
 	CheckHysteresis       = "hysteresis"
@@ -34,6 +25,7 @@ const (
 	CheckNoSaturation     = "no-saturation"
 	CheckHolds            = "holds-target"
 	CheckDemand           = "several-demands"
+	CheckSurplus          = "surplus-keys"
 	CheckGuard            = "guard-keys"
 )
 
@@ -63,27 +55,27 @@ const (
 
 // Check describes one check to a reader.
 type Check struct {
-	Name     string   `json:"name"`
-	Severity Severity `json:"severity"`
+	Name     string            `json:"name"`
+	Severity document.Severity `json:"severity"`
 }
 
 // Checks lists every check in the order of docs/lints.md.
 func Checks() []Check {
 	var out []Check
-	add := func(s Severity, names ...string) {
+	add := func(s document.Severity, names ...string) {
 		for _, n := range names {
 			out = append(out, Check{Name: n, Severity: s})
 		}
 	}
-	add(SeverityError, CheckYAML, CheckDocuments, CheckAlias, CheckTooLarge, CheckFormat, CheckUnknownKey,
-		CheckDuplicateKey, CheckMissingKey, CheckType, CheckValue, CheckDuration, CheckFinite, CheckPromQL,
+	add(document.SeverityError, document.CheckYAML, document.CheckDocuments, document.CheckAlias, document.CheckTooLarge, CheckFormat, document.CheckUnknownKey,
+		document.CheckDuplicateKey, document.CheckMissingKey, document.CheckType, document.CheckValue, document.CheckDuration, document.CheckFinite, CheckPromQL,
 		CheckExprType, CheckTemplate, CheckScopeLabel, CheckDuplicateSignal, CheckBounds)
 	for _, l := range errorLints() {
-		add(SeverityError, l.check)
+		add(document.SeverityError, l.check)
 	}
 	for _, l := range warningLints() {
-		add(SeverityWarning, l.check)
+		add(document.SeverityWarning, l.check)
 	}
-	add(SeverityWarning, CheckServerQuery, CheckServerSeries, CheckServerSamples, CheckServerRange, CheckServerRetention)
+	add(document.SeverityWarning, CheckServerQuery, CheckServerSeries, CheckServerSamples, CheckServerRange, CheckServerRetention)
 	return out
 }

@@ -46,6 +46,8 @@ type canonicalSet struct {
 	MinCoverage  string            `json:"min_coverage"`
 	GapTolerance int               `json:"gap_tolerance"`
 	Workers      [6]string         `json:"workers"`
+	Free         string            `json:"free,omitempty"`
+	Sources      string            `json:"sources,omitempty"`
 	Bounds       canonicalBounds   `json:"bounds"`
 	Step         canonicalStep     `json:"step"`
 	Signals      []canonicalSignal `json:"signals"`
@@ -60,6 +62,7 @@ type canonicalBounds struct {
 type canonicalStep struct {
 	Policy           string `json:"policy"`
 	Workers          int    `json:"workers"`
+	Rounds           bool   `json:"rounds,omitempty"`
 	Unit             int    `json:"unit"`
 	MaxStep          int    `json:"max_step"`
 	SustainedBacklog int64  `json:"sustained_backlog"`
@@ -78,6 +81,7 @@ type canonicalSignal struct {
 	Absent        string     `json:"absent"`
 	Required      bool       `json:"required"`
 	Demand        bool       `json:"demand"`
+	Surplus       bool       `json:"surplus,omitempty"`
 	SlotModes     []string   `json:"slot_mode"`
 	KeepFiringFor int64      `json:"keep_firing_for"`
 	Out           *[3]string `json:"scale_out"`
@@ -101,9 +105,11 @@ func canonicalSetOf(rs *RuleSet) canonicalSet {
 			canonicalExpr(w.Current), canonicalExpr(w.Reporting), canonicalExpr(w.Master), w.MasterLabel,
 			canonicalExpr(w.Slots), canonicalExpr(w.Unsatisfied),
 		},
-		Bounds: canonicalBounds{b.Min, b.Max, ms(b.FloorDelay)},
+		Free:    canonicalExpr(w.Free),
+		Sources: canonicalExpr(w.Sources),
+		Bounds:  canonicalBounds{b.Min, b.Max, ms(b.FloorDelay)},
 		Step: canonicalStep{
-			string(st.Policy), st.Workers, st.Unit, st.MaxStep, ms(st.SustainedBacklog), ms(st.SchedulerBacklog), ms(st.BootDeadline),
+			string(st.Policy), st.Workers, st.Rounds, st.Unit, st.MaxStep, ms(st.SustainedBacklog), ms(st.SchedulerBacklog), ms(st.BootDeadline),
 		},
 	}
 	for i := range rs.Signals {
@@ -115,7 +121,7 @@ func canonicalSetOf(rs *RuleSet) canonicalSet {
 func canonicalSignalOf(rs *RuleSet, s *Signal) canonicalSignal {
 	c := canonicalSignal{
 		Name: s.Name, Class: string(s.Class), Expr: canonicalExpr(s.Expr), Unit: s.Unit, Summary: s.Summary,
-		Export: s.Export, Absent: string(s.Absent), Required: s.Required, Demand: s.Demand,
+		Export: s.Export, Absent: string(s.Absent), Required: s.Required, Demand: s.Demand, Surplus: s.Surplus,
 		KeepFiringFor: ms(s.KeepFiringFor), Advice: s.Advice,
 		Out: canonicalCondition(s.Out), In: canonicalCondition(s.In), Holds: canonicalHolds(rs, s),
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 func page(t *testing.T, name string) string {
@@ -45,7 +47,7 @@ func TestRuleSetsInTheDocs(t *testing.T) {
 		require.NoError(t, err)
 		for _, w := range rs.Warnings {
 			// The names of the first example stand for the reader's own.
-			require.Contains(t, rs.Name+w.Check, "my-clusters"+CheckSamples, Render(rs.Warnings))
+			require.Contains(t, rs.Name+w.Check, "my-clusters"+CheckSamples, document.Render(rs.Warnings))
 		}
 	}
 	require.Equal(t, 3, found)
@@ -55,8 +57,8 @@ func TestRuleSetsInTheDocs(t *testing.T) {
 func TestEveryKeyIsDocumented(t *testing.T) {
 	data, err := os.ReadFile("testdata/every-key.yaml")
 	require.NoError(t, err)
-	docs, err := Documents(data)
-	require.NoError(t, err)
+	report, root := document.Parse("", data, document.ParseOptions{MaxBytes: maxFileBytes, MaxDepth: maxDepth})
+	require.Empty(t, report.Errors)
 	text := page(t, "rule-sets.md")
 	keys := map[string]bool{}
 	var walk func(n *yaml.Node)
@@ -68,7 +70,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			walk(c)
 		}
 	}
-	walk(docs[0])
+	walk(root)
 	require.Greater(t, len(keys), 40)
 	for key := range keys {
 		require.Regexp(t, "`(workers\\.)?"+key+"[`:]|\\{"+key+": …|, "+key+": …", text, key)

@@ -89,6 +89,8 @@ func (e *exporter) commonNotes() []string {
 	return []string{
 		fmt.Sprintf("gaps: for starts again when a value is missing at one evaluation; here up to %d missing ticks of a blocking signal are bridged", e.rs.GapTolerance),
 		"keep_firing_for: Prometheus resumes an alert that fires again meanwhile; here a true tick begins a new run",
+		"guards: while one holds a signal back, the for of that signal's alert begins anew; here its window goes on",
+		"min_workers: the for of the scale-in alert fills only above the minimum; here its windows fill there, too",
 		"validity: only stale workers hold back scale-in; here any unknown required input does, and restarts its window",
 		"no decision: there is no target, step, order of rows, wake of an empty cluster, cooldown or generation; a restart of Prometheus restores for from its own ALERTS_FOR_STATE",
 	}
@@ -120,11 +122,16 @@ func (e *exporter) inputs() {
 		{"workers_reporting", rs.Workers.Reporting},
 		{"workers_slots", rs.Workers.Slots},
 		{"workers_unsatisfied", rs.Workers.Unsatisfied},
+		{"workers_free", rs.Workers.Free},
+		{"workers_sources", rs.Workers.Sources},
 		{"slot_mode", rs.SlotModeExpr},
 	} {
 		if in.expr != nil {
 			e.addRecord(in.name, vector(in.expr))
 		}
+	}
+	if rs.Workers.Sources != nil {
+		e.note("workers.sources: is recorded, but nothing becomes unknown where it is above 1")
 	}
 	if rs.Workers.Master != nil {
 		e.note("workers.master: a change of the Zeta master restarts no window")
@@ -150,10 +157,14 @@ func (e *exporter) signal(s *Signal) {
 
 // vector is an expression that can be recorded and compared.
 func vector(e *Expr) string {
-	if e.Node != nil && e.Node.Type() == parser.ValueTypeScalar {
-		return "vector(" + e.Text + ")"
+	text := e.Text
+	if strings.Contains(text, "#") {
+		text += "\n" // a comment in the last line ends before what comes behind
 	}
-	return e.Text
+	if e.Node != nil && e.Node.Type() == parser.ValueTypeScalar {
+		return "vector(" + text + ")"
+	}
+	return text
 }
 
 // infinite writes a number as PromQL does.

@@ -2,6 +2,8 @@ package rules
 
 import (
 	"log/slog"
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/prometheus/common/model"
@@ -27,4 +29,18 @@ func TestExportPrometheus(t *testing.T) {
 			golden(t, "export/"+name+".rules.yml", file)
 		})
 	}
+}
+
+// What is put around an expression is no part of a comment at its end.
+func TestExportOfCommentedExpressions(t *testing.T) {
+	text, err := os.ReadFile("testdata/good.yaml")
+	require.NoError(t, err)
+	commented := regexp.MustCompile(`(?m)^( *)expr: (.+)$`).ReplaceAll(text, []byte("${1}expr: |-\n$1  $2 # why"))
+	require.NotEqual(t, string(text), string(commented))
+	rs, err := Parse("good.yaml", commented)
+	require.NoError(t, err)
+	file, _, err := ExportPrometheus(rs)
+	require.NoError(t, err)
+	_, errs := rulefmt.Parse(file, false, model.LegacyValidation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	require.Empty(t, errs, string(file))
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // FuzzParse: whatever the bytes, there is a rule set or a list of errors, never
@@ -42,12 +44,12 @@ func FuzzParse(f *testing.F) {
 			_ = rs.Lookback()
 			return
 		}
-		var list *ErrorList
+		var list *document.ErrorList
 		if rs != nil || !errors.As(err, &list) || len(list.Diagnostics) == 0 {
 			t.Fatalf("rule set %v, error %v", rs, err)
 		}
 		for _, d := range list.Diagnostics {
-			if d.Pos.Line < 1 && d.Check != CheckTooLarge || d.Message == "" || !checks[d.Check] {
+			if d.Pos.Line < 1 && d.Check != document.CheckTooLarge || d.Message == "" || !checks[d.Check] {
 				t.Fatalf("diagnostic %+v", d)
 			}
 		}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -8,17 +9,17 @@ import (
 // something to say about, and then keeps silent about what is missing.
 type lint struct {
 	check    string
-	severity Severity
+	severity document.Severity
 	run      func(rs *RuleSet, report reporter)
 }
 
 // reporter takes a finding: where, what, and what to do about it.
-type reporter func(at Position, message, hint string)
+type reporter func(at document.Position, message, hint string)
 
 // errorLints stop a load.
 func errorLints() []lint {
 	e := func(check string, run func(*RuleSet, reporter)) lint {
-		return lint{check: check, severity: SeverityError, run: run}
+		return lint{check: check, severity: document.SeverityError, run: run}
 	}
 	return []lint{
 		e(CheckScalar, lintScalar),
@@ -30,6 +31,7 @@ func errorLints() []lint {
 		e(CheckNoSaturation, lintNoSaturation),
 		e(CheckHolds, lintHolds),
 		e(CheckDemand, lintDemand),
+		e(CheckSurplus, lintSurplus),
 		e(CheckGuard, lintGuard),
 	}
 }
@@ -37,7 +39,7 @@ func errorLints() []lint {
 // warningLints do not stop a load.
 func warningLints() []lint {
 	w := func(check string, run func(*RuleSet, reporter)) lint {
-		return lint{check: check, severity: SeverityWarning, run: run}
+		return lint{check: check, severity: document.SeverityWarning, run: run}
 	}
 	return []lint{
 		w(CheckEventWindow, lintEventWindow),
@@ -55,19 +57,19 @@ func warningLints() []lint {
 }
 
 // Lint returns the warnings about a rule set that Parse accepted.
-func Lint(rs *RuleSet) []Diagnostic {
+func Lint(rs *RuleSet) []document.Diagnostic {
 	ds := run(warningLints(), rs)
-	sortDiagnostics(ds)
+	document.Sort(ds)
 	return ds
 }
 
 // run applies lints to a set.
-func run(lints []lint, rs *RuleSet) []Diagnostic {
-	var ds []Diagnostic
+func run(lints []lint, rs *RuleSet) []document.Diagnostic {
+	var ds []document.Diagnostic
 	for _, l := range lints {
-		l.run(rs, func(at Position, message, hint string) {
-			ds = append(ds, Diagnostic{
-				Pos: at, Severity: l.severity, Check: l.check, Message: message, Hint: hint, Snippet: rs.text.snippet(at),
+		l.run(rs, func(at document.Position, message, hint string) {
+			ds = append(ds, document.Diagnostic{
+				Pos: at, Severity: l.severity, Check: l.check, Message: message, Hint: hint, Snippet: rs.text.Snippet(at),
 			})
 		})
 	}
@@ -96,6 +98,8 @@ func (rs *RuleSet) inputs() []input {
 	add("workers.master", rs.Workers.Master, nil)
 	add("workers.slots", rs.Workers.Slots, nil)
 	add("workers.unsatisfied", rs.Workers.Unsatisfied, nil)
+	add("workers.free", rs.Workers.Free, nil)
+	add("workers.sources", rs.Workers.Sources, nil)
 	for i := range rs.Signals {
 		s := &rs.Signals[i]
 		add("signal "+s.Name, s.Expr, s)
@@ -106,10 +110,7 @@ func (rs *RuleSet) inputs() []input {
 // classesKnown is false while a class could not be read: then nothing can be
 // said about which classes a set lacks.
 func (rs *RuleSet) classesKnown() bool {
-	if _, broken := rs.keys["signals!"]; broken {
-		return false
-	}
-	if _, given := rs.keys["signals"]; !given && rs.text != nil {
+	if rs.signalsUnread {
 		return false
 	}
 	for i := range rs.Signals {

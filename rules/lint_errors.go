@@ -7,10 +7,11 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
-// lintScalar: a scalar has no labels, so it belongs to no scope (spec 1.3.5).
+// lintScalar: a scalar has no labels, so it belongs to no scope (spec 1.3).
 func lintScalar(rs *RuleSet, report reporter) {
 	if len(rs.ScopeBy) == 0 {
 		return
@@ -135,7 +136,7 @@ func lintCapacitySlotMode(rs *RuleSet, report reporter) {
 		if len(s.SlotModes) == 1 && s.SlotModes[0] == scaling.FixedSlots {
 			continue
 		}
-		if _, broken := s.keys["slot_mode"]; broken && len(s.SlotModes) == 0 {
+		if _, broken := s.places[document.Join(s.path, "slot_mode")]; broken && len(s.SlotModes) == 0 {
 			continue
 		}
 		report(s.at("slot_mode", "scale_out", "scale_in"),
@@ -171,9 +172,9 @@ func lintHolds(rs *RuleSet, report reporter) {
 				candidates = append(candidates, rs.Signals[j].Name)
 			}
 		}
-		for _, name := range g.Holds {
+		for j, name := range g.Holds {
 			if message := rs.badHold(g, name); message != "" {
-				report(g.at("holds."+name, "holds"), message, didYouMean(name, candidates))
+				report(g.at(document.Index("holds", j), "holds"), message, document.DidYouMean(name, candidates))
 			}
 		}
 	}
@@ -209,6 +210,29 @@ func lintDemand(rs *RuleSet, report reporter) {
 		default:
 			report(s.at("demand"), fmt.Sprintf("signal %s is marked demand: true, as %s is already; expected at most one", s.Name, first),
 				"the demand is one number: that of the jobs that wait")
+		}
+	}
+}
+
+// lintSurplus: what counts the workers that can go says so from one worker on, and
+// is about idle workers.
+func lintSurplus(rs *RuleSet, report reporter) {
+	for i := range rs.Signals {
+		s := &rs.Signals[i]
+		if !s.Surplus || s.Class == "" {
+			continue
+		}
+		switch {
+		case s.Class != scaling.Saturation && s.Class != scaling.Capacity:
+			report(s.at("surplus"), fmt.Sprintf("%s signal %s is marked surplus: true; expected a saturation or capacity signal", s.Class, s.Name),
+				"a surplus are workers that are not used")
+		case s.In == nil:
+			report(s.at("surplus"), fmt.Sprintf("signal %s is marked surplus: true, but has no scale_in", s.Name),
+				"its value counts while the scope is idle: write scale_in: {at_least: 1}")
+		case s.In.readable() && (s.In.Comparison != AtLeast || s.In.Threshold < 1):
+			report(s.at("scale_in."+string(s.In.Comparison), "scale_in"),
+				fmt.Sprintf("signal %s is marked surplus: true, and its scale_in is %s; expected at_least 1 or more", s.Name, s.In.text()),
+				"its value is a number of workers: write scale_in: {at_least: 1}")
 		}
 	}
 }

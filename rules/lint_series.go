@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // lintSamples: each scope must get one sample of each expression (spec 1.3).
@@ -185,14 +187,14 @@ func lintUnknownSeries(rs *RuleSet, report reporter) {
 				if len(known) == 0 || slices.ContainsFunc(known, m.Matches) {
 					continue
 				}
-				report(in.expr.within(v), fmt.Sprintf("%s: no %s has %s", in.name, name, m), m.Name+" is one of "+oneOf(known))
+				report(in.expr.within(v), fmt.Sprintf("%s: no %s has %s", in.name, name, m), m.Name+" is one of "+document.OneOf(known))
 			}
 		}
 	}
 }
 
 // within is where a part of an expression stands in the file.
-func (e *Expr) within(n parser.Node) Position {
+func (e *Expr) within(n parser.Node) document.Position {
 	if e.place == nil {
 		return e.Pos
 	}

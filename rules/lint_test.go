@@ -144,6 +144,9 @@ func TestPacksKeepTheirPromises(t *testing.T) {
 		require.Nil(t, rs.Workers.Master)
 		for _, s := range rs.Signals {
 			require.Equal(t, AbsentUnknown, s.Absent, "a hung endpoint would read 0")
+			if byIntent(name) {
+				continue
+			}
 			if s.Out != nil {
 				require.Equal(t, DefaultOutFor, s.Out.For)
 			}

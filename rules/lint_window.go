@@ -122,7 +122,7 @@ func eventWindowHint(need, longest time.Duration) string {
 }
 
 // lintLongLookback: an average over more than the window remembers what the
-// window was meant to have forgotten.
+// window was meant to have forgotten. What a single reading ends does not.
 func lintLongLookback(rs *RuleSet, report reporter) {
 	for i := range rs.Signals {
 		s := &rs.Signals[i]
@@ -132,12 +132,15 @@ func lintLongLookback(rs *RuleSet, report reporter) {
 		if s.Class == scaling.Blocking && len(eventWindows(s.Expr.Node, 0)) > 0 {
 			continue
 		}
-		back := lookback(s.Expr.Node, false)
 		for _, w := range []struct {
 			dir scaling.Direction
 			c   *Condition
 		}{{scaling.Out, s.Out}, {scaling.In, s.In}} {
-			if w.c == nil || back <= w.c.For {
+			if w.c == nil {
+				continue
+			}
+			back := remembers(s.Expr.Node, w.c.side())
+			if back <= w.c.For {
 				continue
 			}
 			report(s.Expr.Pos, fmt.Sprintf("signal %s: the expression looks back %s, longer than its %s window %s: old values decide after they are over",
@@ -147,7 +150,7 @@ func lintLongLookback(rs *RuleSet, report reporter) {
 	}
 }
 
-// lintForInterval: a window is judged at ticks only.
+// lintForInterval: nothing happens to a window between ticks.
 func lintForInterval(rs *RuleSet, report reporter) {
 	for i := range rs.Signals {
 		s := &rs.Signals[i]

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 //go:embed packs/*.yaml
@@ -12,7 +14,7 @@ var packFiles embed.FS
 
 // packNames are the packs in the order in which they are shown.
 func packNames() []string {
-	return []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot", "zeta-telemetry-only"}
+	return []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot", "zeta-responsive", "zeta-thrifty", "zeta-telemetry-only"}
 }
 
 // Packs lists the rule sets that are part of the binary.
@@ -20,11 +22,15 @@ func Packs() []string { return packNames() }
 
 // Pack returns an embedded rule set, and the file as it was written.
 func Pack(name string) (*RuleSet, []byte, error) {
+	if strings.HasSuffix(name, changedSuffix) {
+		return nil, nil, fmt.Errorf("%w %q: it is a pack with what a configuration sets; write it to a file with zeta-scaler rules show %s --config.file FILE, and give that",
+			errNoPack, name, name)
+	}
 	data, err := packFiles.ReadFile("packs/" + name + ".yaml")
 	if err != nil || strings.HasSuffix(name, "_test") {
-		return nil, nil, fmt.Errorf("%w %q, expected %s", errNoPack, name, oneOf(packNames()))
+		return nil, nil, fmt.Errorf("%w %q, expected %s", errNoPack, name, document.OneOf(packNames()))
 	}
-	rs, err := Parse("pack:"+name, data)
+	rs, err := Parse(packFile+name, data)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading pack %s: %w", name, err)
 	}

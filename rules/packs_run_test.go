@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zeta-scaler/zeta-scaler/rules"
-	"github.com/zeta-scaler/zeta-scaler/ruletest" //nolint:depguard // a test only: the packs are judged by the engine that runs them
+	"github.com/zeta-scaler/zeta-scaler/ruletest"
 )
 
 // TestPacks runs the tests beside the packs with the real engine.
@@ -15,7 +15,7 @@ func TestPacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			content, err := rules.PackTest(name)
 			require.NoError(t, err)
-			result, err := ruletest.RunContent(t.Context(), "packs/"+name+"_test.yaml", content, nil)
+			result, err := ruletest.RunContent(t.Context(), "packs/"+name+"_test.yaml", content, ruletest.Options{})
 			require.NoError(t, err)
 			require.Empty(t, result.Problems)
 			require.NotEmpty(t, result.Tests)

@@ -9,8 +9,12 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
+
+// byIntent reports whether a pack's numbers are not those of the design.
+func byIntent(name string) bool { return name == "zeta-responsive" || name == "zeta-thrifty" }
 
 func TestPacksHaveNothingToWarnOf(t *testing.T) {
 	for _, name := range Packs() {
@@ -20,13 +24,13 @@ func TestPacksHaveNothingToWarnOf(t *testing.T) {
 			require.NotEmpty(t, data)
 			require.Equal(t, name, rs.Name)
 			require.Equal(t, "pack:"+name, rs.File)
-			require.Empty(t, rs.Warnings, Render(rs.Warnings))
+			require.Empty(t, rs.Warnings, document.Render(rs.Warnings))
 		})
 	}
 }
 
-// TestPacksHaveTheSignalsOfTheDesign holds the packs to the table of spec 2, to
-// the letter: the tests beside the packs tell what is decided, not at exactly
+// TestPacksHaveTheSignalsOfTheDesign holds the packs to the tables of spec 2 and of
+// docs/rule-sets.md, to the letter: the tests beside the packs tell what is decided, not at exactly
 // which value.
 func TestPacksHaveTheSignalsOfTheDesign(t *testing.T) {
 	const demand, required = "demand ", "required "
@@ -54,6 +58,32 @@ func TestPacksHaveTheSignalsOfTheDesign(t *testing.T) {
 		"zeta-auto": with(map[string]string{
 			"slot_utilization": slots, "unassigned_resources": "capacity ratio [0 1] in [dynamic mixed]:",
 		}),
+		"zeta-responsive": {
+			"blocked_jobs":        "blocking demand required jobs: in ≤ 0 for 2m",
+			"oldest_blocked_age":  "blocking required seconds: out > 60 for 15s in ≤ 0 for 2m",
+			"unsatisfied_slots":   "blocking required slots: out > 0 for 0s in ≤ 0 for 2m",
+			"resource_rejections": "blocking required rejections: out > 0 for 0s in ≤ 0 for 5m",
+			"avg_cpu":             "saturation required ratio [0 1]: out > 0.8 for 1m in < 0.7 for 1m",
+			"avg_memory":          "saturation required ratio [0 1]: out > 0.8 for 2m in < 0.6 for 5m",
+			"surplus_by_cpu":      "saturation required workers: in ≥ 1 for 30s",
+			"surplus_by_memory":   "saturation required workers in [dynamic mixed]: in ≥ 1 for 5m",
+			"slot_utilization":    "capacity ratio [0 1] in [fixed]: out > 0.95 for 2m",
+			"surplus_by_slots":    "capacity workers in [fixed]: in ≥ 1 for 30s",
+			"head_job_too_big":    "guard workers: out > max_workers for 15s holds [oldest_blocked_age unsatisfied_slots]",
+		},
+		"zeta-thrifty": {
+			"blocked_jobs":        "blocking demand required jobs: in ≤ 0 for 15s",
+			"oldest_blocked_age":  "blocking required seconds: out > 60 for 15s in ≤ 0 for 15s",
+			"unsatisfied_slots":   "blocking required slots: out > 0 for 0s in ≤ 0 for 15s",
+			"resource_rejections": "blocking required rejections: out > 0 for 0s in ≤ 0 for 5m",
+			"avg_cpu":             "saturation required ratio [0 1]: out > 0.8 for 1m in < 0.7 for 1m",
+			"avg_memory":          "saturation required ratio [0 1]: out > 0.8 for 2m in < 0.6 for 5m",
+			"surplus_by_cpu":      "saturation required workers: in ≥ 1 for 15s",
+			"surplus_by_memory":   "saturation required workers in [dynamic mixed]: in ≥ 1 for 5m",
+			"slot_utilization":    "capacity ratio [0 1] in [fixed]: out > 0.95 for 2m",
+			"surplus_by_slots":    "capacity workers in [fixed]: in ≥ 1 for 15s",
+			"head_job_too_big":    "guard workers: out > max_workers for 15s holds [oldest_blocked_age unsatisfied_slots]",
+		},
 		"zeta-telemetry-only": {
 			"resource_rejections": "blocking required requests: out > 0 for 5m in ≤ 0 for 10m",
 			"avg_cpu":             "saturation required ratio [0 1.1]: out > 0.8 for 5m in < 0.3 for 10m",
@@ -65,8 +95,10 @@ func TestPacksHaveTheSignalsOfTheDesign(t *testing.T) {
 		rs, data, err := Pack(name)
 		require.NoError(t, err)
 		if rs.Name != "zeta-telemetry-only" {
-			fresh := strings.Count(string(data), "(seatunnel_zeta_worker_sample_age_seconds) < 120")
-			require.Equal(t, 3, fresh, "fresh workers, and the averages over them")
+			fresh := strings.Count(string(data), "(time() - timestamp(seatunnel_zeta_worker_sample_age_seconds))")
+			require.Equal(t, 1, fresh, "fresh workers")
+			over := map[bool]int{false: 2, true: 1}[byIntent(name)] // its memory is a minimum of five minutes
+			require.Equal(t, over, strings.Count(string(data), "_ratio[2m]))"), "and the averages over them")
 		}
 		got := map[string]string{}
 		for i := range rs.Signals {
@@ -93,6 +125,12 @@ func TestPacksHaveTheSignalsOfTheDesign(t *testing.T) {
 			require.Zero(t, s.KeepFiringFor)
 		}
 		require.Equal(t, want, got, name)
+		if byIntent(name) {
+			require.Equal(t, 15*time.Second, rs.Interval)
+			require.Equal(t, StepDemand, rs.Step.Policy)
+			require.Nil(t, rs.Bounds, "a pack has no upper bound of its own")
+			continue
+		}
 		require.Equal(t, DefaultInterval, rs.Interval)
 		require.InDelta(t, DefaultMinCoverage, rs.MinCoverage, 0)
 		require.Equal(t, DefaultGapTolerance, rs.GapTolerance)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -54,7 +55,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 	require.Nil(t, free.In)
 	require.Equal(t, &Condition{Comparison: Above, MaxWorkers: true, For: 5 * time.Minute}, big.Out)
 	require.False(t, big.HoldsSet)
-	require.Equal(t, Position{File: "small.yaml", Line: 7, Column: 5}, waiting.Pos)
+	require.Equal(t, document.Position{File: "small.yaml", Line: 7, Column: 5}, waiting.Pos)
 }
 
 // TestParseReadsEveryKey decodes a file with every key of the format.
@@ -78,7 +79,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 	}
 	require.Equal(t, &scaling.Bounds{Min: 2, Max: 8, FloorDelay: time.Minute}, rs.Bounds)
 	require.Equal(t, Step{
-		Policy: StepDemand, Workers: 2, Unit: 2, MaxStep: 6,
+		Policy: StepDemand, Workers: 2, Rounds: true, Unit: 2, MaxStep: 6,
 		SustainedBacklog: time.Minute, SchedulerBacklog: 2 * time.Minute, BootDeadline: 5 * time.Minute,
 	}, rs.Step)
 	s := rs.Signals[0]
@@ -92,11 +93,13 @@ func TestParseReadsEveryKey(t *testing.T) {
 	require.Equal(t, "input_blocked_jobs", s.Export)
 	require.Equal(t, "{{ .Value | printf \"%.0f\" }} jobs wait", s.Summary)
 	require.Equal(t, &Condition{Comparison: AtLeast, Threshold: 2, For: 5 * time.Minute}, s.Out)
-	require.Equal(t, []string{"waiting"}, rs.Signals[2].Holds)
-	require.True(t, rs.Signals[2].HoldsSet)
-	require.Equal(t, "raise it", rs.Signals[2].Advice)
+	require.False(t, s.Surplus)
+	require.True(t, rs.Signals[2].Surplus)
+	require.Equal(t, []string{"waiting"}, rs.Signals[3].Holds)
 	require.True(t, rs.Signals[3].HoldsSet)
-	require.Empty(t, rs.Signals[3].Holds)
+	require.Equal(t, "raise it", rs.Signals[3].Advice)
+	require.True(t, rs.Signals[4].HoldsSet)
+	require.Empty(t, rs.Signals[4].Holds)
 }
 
 func TestParseReportsEverythingAtOnce(t *testing.T) {
@@ -105,7 +108,7 @@ func TestParseReportsEverythingAtOnce(t *testing.T) {
 	_, err = Parse("many.yaml", data)
 	require.Error(t, err)
 	golden(t, "many.txt", []byte(err.Error()+"\n"))
-	var list *ErrorList
+	var list *document.ErrorList
 	require.ErrorAs(t, err, &list)
 	last := 0
 	for _, d := range list.Diagnostics {
@@ -121,60 +124,5 @@ func TestParseFileNamesWhatItCannotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("#\n", maxFileBytes)), 0o600))
 	_, err = ParseFile(path)
-	require.ErrorContains(t, err, CheckTooLarge)
-}
-
-// TestExpressionPositions finds a mark in expressions of every YAML style.
-func TestExpressionPositions(t *testing.T) {
-	tests := []struct{ name, yaml string }{
-		{"plain", "e: sum by (a) (MARK{x=\"y\"})"},
-		{"plain over lines", "e: sum by (a)\n   (\n     MARK)"},
-		{"single quotes", "e: 'up{x=\"it''s\"} or MARK'"},
-		{"double quotes", `e: "up{x=\"y\", z=~\"a|b\"} or MARK"`},
-		{"double quotes over lines", "e: \"up or\n   MARK\""},
-		{"double quotes with a line break", `e: "up or\nMARK"`},
-		{"literal", "e: |\n  up\n    or\n      MARK\n"},
-		{"literal with indentation", "e: |2-\n    up\n  or MARK\n"},
-		{"literal after blank lines", "e: |\n\n\n  up or MARK"},
-		{"folded", "e: >-\n  up\n  or\n\n  MARK\n  or up"},
-		{"nested", "a:\n  - e: {expr: up or MARK}"},
-		{"after wide characters", "e: up{x=\"äöü€😀\"} or MARK"},
-		{"carriage returns", "e: |\r\n  up or\r\n  MARK\r\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			d := &decoder{text: newText([]byte(tt.yaml))}
-			docs, err := Documents([]byte(tt.yaml))
-			require.NoError(t, err)
-			n := docs[0].Content[0].Content[1]
-			for len(n.Content) > 0 {
-				n = n.Content[len(n.Content)-1]
-			}
-			text := strings.TrimSpace(n.Value)
-			p := d.exprPos(n, n.Value, strings.Index(text, "MARK"))
-			line, ok := d.text.line(p.Line)
-			require.True(t, ok)
-			require.True(t, strings.HasPrefix(string([]rune(line)[p.Column-1:]), "MARK"), "%s: %q at %d", p, line, p.Column)
-		})
-	}
-}
-
-func TestSnippetOfALongLine(t *testing.T) {
-	long := strings.Repeat("a", 500) + "\tX\x1b" + strings.Repeat("b", 500)
-	got := newText([]byte(long)).snippet(Position{Line: 1, Column: 502})
-	lines := strings.Split(got, "\n")
-	require.Len(t, lines, 2)
-	require.NotContains(t, got, "\x1b", "nothing of a file reaches a terminal as a command")
-	require.Less(t, len(lines[0]), 150)
-	require.Equal(t, 'X', []rune(lines[0])[strings.Index(lines[1], "^")])
-}
-
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"for", "fro", 1}, {"above", "abve", 1}, {"kitten", "sitting", 3}, {"a", "", 1}} {
-		require.Equal(t, tt.want, distance(tt.a, tt.b), "%s %s", tt.a, tt.b)
-		require.Equal(t, tt.want, distance(tt.b, tt.a), "%s %s", tt.b, tt.a)
-	}
+	require.ErrorContains(t, err, document.CheckTooLarge)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -41,6 +42,9 @@ type RuleSet struct {
 	Digest string
 	// File is where the set was read from, "pack:NAME" for an embedded one.
 	File string
+	// Set says what of a pack was changed, one text for each change; nil for
+	// anything but a pack with changes.
+	Set []string
 
 	// Interval between ticks, ≥ 1s.
 	Interval time.Duration
@@ -64,12 +68,15 @@ type RuleSet struct {
 	Step    Step
 	Signals []Signal
 	// Warnings are what Lint says about the set. They do not stop a load.
-	Warnings []Diagnostic
+	Warnings []document.Diagnostic
 
-	// keys are where the set's own keys stand, by path such as
-	// "bounds.min_workers"; text is the file that they stand in.
-	keys map[string]Position
-	text *text
+	// places are where the keys stand, by path such as "bounds.min_workers"; text
+	// is the file that they stand in.
+	places document.Places
+	text   *document.Text
+	// signalsUnread says that signals was no list: what is said about the set as a
+	// whole then makes no sense.
+	signalsUnread bool
 }
 
 // Expr is a parsed PromQL expression.
@@ -78,17 +85,10 @@ type Expr struct {
 	Text string
 	Node parser.Expr
 	// Pos is where the expression stands in the file.
-	Pos Position
+	Pos document.Position
 
 	// place finds a byte of Text in the file; nil without a file.
-	place func(offset int) Position
-}
-
-// Position is a place in a file; Line and Column count from 1, 0 is unknown.
-type Position struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
+	place func(offset int) document.Position
 }
 
 // Workers are the inputs that count workers. Current and Reporting are always
@@ -104,6 +104,12 @@ type Workers struct {
 	// slots that jobs lack.
 	Slots       *Expr
 	Unsatisfied *Expr
+	// Free is the number of task slots that no job has, for the reason of a
+	// decision alone.
+	Free *Expr
+	// Sources is the number of Zeta clusters, or of exporters that count as
+	// several, behind one scope: with more than one nothing is known of it.
+	Sources *Expr
 }
 
 // StepPolicy is how far one scale-out goes (spec 1.8).
@@ -118,20 +124,27 @@ const (
 
 // Step is the step policy with its numbers.
 type Step struct {
-	Policy StepPolicy
+	Policy StepPolicy `yaml:"policy" check:"oneof=fixed|exponential|demand"`
 	// Workers is the step of policy fixed, 1 ≤ Workers ≤ MaxStep.
-	Workers int
+	Workers int `yaml:"workers" check:"least=1,most=2147483647"`
+	// Rounds lets a shortage that goes on through a convergence be asked for again
+	// within the cooldown. It is for policy fixed; the others always do so.
+	Rounds bool `yaml:"rounds"`
 	// Unit applies to exponential and demand: workers come in multiples of it.
-	Unit int
+	Unit int `yaml:"unit" check:"least=1,most=2147483647"`
 	// MaxStep caps one step of policy demand, in workers.
-	MaxStep int
+	MaxStep int `yaml:"max_step" check:"least=1,most=2147483647"`
 	// SustainedBacklog is the time between rounds of policy exponential.
-	SustainedBacklog time.Duration
+	SustainedBacklog time.Duration `yaml:"sustained_backlog" check:"most=1y"`
 	// SchedulerBacklog is for how long demand wakes an empty scope.
-	SchedulerBacklog time.Duration
+	SchedulerBacklog time.Duration `yaml:"scheduler_backlog" check:"most=1y"`
 	// BootDeadline is for how long a requested worker counts as booting.
-	BootDeadline time.Duration
+	BootDeadline time.Duration `yaml:"boot_deadline" check:"most=1y"`
 }
+
+// LaterRounds reports whether a pressure that goes on is one episode of several
+// rounds, which the cooldown does not hold apart (spec 1.8).
+func (s *Step) LaterRounds() bool { return s.Policy != StepFixed || s.Rounds }
 
 // Absent says what a scope without a sample means for a signal.
 type Absent string
@@ -161,6 +174,8 @@ type Signal struct {
 	Required bool
 	// Demand marks the one signal whose value > 0 means that jobs want workers.
 	Demand bool
+	// Surplus marks a signal whose value is how many workers can go at once.
+	Surplus bool
 	// SlotModes, if not empty, lists the slot modes in which the signal applies.
 	SlotModes []scaling.SlotMode
 	// KeepFiringFor keeps the scale-out condition sustained after it turned
@@ -175,10 +190,11 @@ type Signal struct {
 	HoldsSet bool
 	// Advice is what a guard tells the operator to look at.
 	Advice string
-	Pos    Position
+	Pos    document.Position
 
-	// keys are where the signal's keys stand, by path such as "scale_in.for".
-	keys map[string]Position
+	// path is where the signal stands, such as "signals[0]", in places.
+	path   string
+	places document.Places
 }
 
 // Comparison is a comparison operator of the format.

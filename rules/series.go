@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // series is a metric that Zeta, or the exporter for it, is known to export.
@@ -38,6 +40,7 @@ func exporterSeries() []series {
 		{name: "workers"},
 		{name: "slots", labels: []string{"state"}, values: state("assigned", "unassigned")},
 		{name: "worker_slots", labels: []string{"worker", "state"}, values: state("assigned", "unassigned")},
+		{name: "worker_assigned_slots", labels: []string{"worker"}},
 		{name: "worker_dynamic_slot", labels: []string{"worker"}},
 		{name: "worker_cpu_ratio", labels: []string{"worker"}},
 		{name: "worker_memory_ratio", labels: []string{"worker"}},
@@ -51,6 +54,7 @@ func exporterSeries() []series {
 		}},
 		{name: "pending_jobs"},
 		{name: "pending_job_oldest_seconds"},
+		{name: "pending_slots"},
 		{name: "pending_head_lacking_slots"},
 		{name: "pending_head_required_slots"},
 		{name: "pending_head_info", labels: []string{"job_id", "reason"}},
@@ -154,7 +158,7 @@ func nearestSeries(all []series, name string) string {
 			}
 		}
 		score -= len(have)
-		if d := distance(strings.ToLower(name), strings.ToLower(all[i].name)); d <= 3 {
+		if d := document.Distance(strings.ToLower(name), strings.ToLower(all[i].name)); d <= 3 {
 			score += 100 - d
 		}
 		if score > bestScore {

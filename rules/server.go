@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -50,7 +51,7 @@ type ServerOptions struct {
 // window. What is fine is said, too, with SeverityInfo. It stops early when ctx
 // ends, and with an error when the server answers nothing at all: each
 // expression would only say so again, after its time-out.
-func CheckServer(ctx context.Context, rs *RuleSet, q Querier, opts ServerOptions) []Diagnostic {
+func CheckServer(ctx context.Context, rs *RuleSet, q Querier, opts ServerOptions) []document.Diagnostic {
 	c := serverCheck{rs: rs, q: q, opts: opts, seen: map[string]bool{}}
 	if c.opts.Now == nil {
 		c.opts.Now = time.Now
@@ -62,7 +63,7 @@ func CheckServer(ctx context.Context, rs *RuleSet, q Querier, opts ServerOptions
 		return nil
 	}
 	if _, _, err := c.ask(ctx, "vector(1)"); err != nil {
-		c.add(Position{File: rs.File}, SeverityError, CheckServerQuery, fmt.Sprintf("the server answers no query, so nothing was checked with it: %v", err), "")
+		c.add(document.Position{File: rs.File}, document.SeverityError, CheckServerQuery, fmt.Sprintf("the server answers no query, so nothing was checked with it: %v", err), "")
 		return c.ds
 	}
 	for _, in := range rs.inputs() {
@@ -72,6 +73,8 @@ func CheckServer(ctx context.Context, rs *RuleSet, q Querier, opts ServerOptions
 		c.expression(ctx, in)
 		c.selectors(ctx, in)
 		c.ranges(ctx, in)
+		c.collisions(ctx, in)
+		c.doubled(ctx, in)
 	}
 	if t, ok := q.(RetentionTeller); ok && ctx.Err() == nil {
 		c.retention(ctx, t)
@@ -83,14 +86,14 @@ type serverCheck struct {
 	rs   *RuleSet
 	q    Querier
 	opts ServerOptions
-	ds   []Diagnostic
+	ds   []document.Diagnostic
 	// seen are the questions that were asked already.
 	seen map[string]bool
 }
 
-func (c *serverCheck) add(at Position, s Severity, check, message, hint string) {
-	c.ds = append(c.ds, Diagnostic{
-		Pos: at, Severity: s, Check: check, Message: message, Hint: hint, Snippet: c.rs.text.snippet(at),
+func (c *serverCheck) add(at document.Position, s document.Severity, check, message, hint string) {
+	c.ds = append(c.ds, document.Diagnostic{
+		Pos: at, Severity: s, Check: check, Message: message, Hint: hint, Snippet: c.rs.text.Snippet(at),
 	})
 }
 
@@ -113,15 +116,15 @@ func (c *serverCheck) expression(ctx context.Context, in input) {
 	a, took, err := c.ask(ctx, in.expr.Text)
 	at := in.expr.Pos
 	if err != nil {
-		c.add(at, SeverityWarning, CheckServerQuery, fmt.Sprintf("%s: the server does not answer it: %v", in.name, err), "")
+		c.add(at, document.SeverityWarning, CheckServerQuery, fmt.Sprintf("%s: the server does not answer it: %v", in.name, err), "")
 		return
 	}
 	if len(a.Warnings) > 0 {
-		c.add(at, SeverityWarning, CheckServerQuery, fmt.Sprintf("%s: the server warns: %s", in.name, strings.Join(a.Warnings, "; ")),
+		c.add(at, document.SeverityWarning, CheckServerQuery, fmt.Sprintf("%s: the server warns: %s", in.name, strings.Join(a.Warnings, "; ")),
 			"an answer with warnings may be partial, so the signal counts as unknown")
 	}
 	if took > c.opts.Slow {
-		c.add(at, SeverityWarning, CheckServerQuery, fmt.Sprintf("%s: took %s, more than %s, and is asked every %s",
+		c.add(at, document.SeverityWarning, CheckServerQuery, fmt.Sprintf("%s: took %s, more than %s, and is asked every %s",
 			in.name, took.Round(time.Millisecond), c.opts.Slow, model.Duration(c.rs.Interval)), "a recording rule makes it cheap")
 	}
 	c.samples(in, a, took)
@@ -146,15 +149,22 @@ func (c *serverCheck) samples(in input, a Answer, took time.Duration) {
 	}
 	switch {
 	case homeless > 0:
-		c.add(at, SeverityWarning, CheckServerSamples, fmt.Sprintf("%s: %s: no scope gets it",
+		c.add(at, document.SeverityWarning, CheckServerSamples, fmt.Sprintf("%s: %s: no scope gets it",
 			in.name, counted(homeless, "sample lacks", "samples lack")+" a label of scope_by ("+strings.Join(c.rs.ScopeBy, ", ")+")"), aggregateHint(c.rs.ScopeBy))
 	case most > 1 && in.expr != c.rs.Workers.Master:
-		c.add(at, SeverityWarning, CheckServerSamples, fmt.Sprintf("%s: scope %s has %d samples, so its value is unknown (duplicate_series)",
+		c.add(at, document.SeverityWarning, CheckServerSamples, fmt.Sprintf("%s: scope %s has %d samples, so its value is unknown (duplicate_series)",
 			in.name, worst, most), aggregateHint(c.rs.ScopeBy))
 	case len(perScope) == 0:
-		c.add(at, SeverityWarning, CheckServerSamples, in.name+": no sample now, so its value is unknown", "")
+		severity, hint := document.SeverityWarning, ""
+		for _, v := range selectors(in.expr.Node) {
+			if hint = mayBeAbsent(selectorName(v.LabelMatchers)); hint != "" {
+				severity = document.SeverityInfo
+				break
+			}
+		}
+		c.add(at, severity, CheckServerSamples, in.name+": no sample now, so its value is unknown", hint)
 	default:
-		c.add(at, SeverityInfo, CheckServerSamples, fmt.Sprintf("%s: one sample in %s, took %s",
+		c.add(at, document.SeverityInfo, CheckServerSamples, fmt.Sprintf("%s: one sample in %s, took %s",
 			in.name, counted(len(perScope), "scope", "scopes"), took.Round(time.Millisecond)), "")
 	}
 }
@@ -190,22 +200,34 @@ func (c *serverCheck) selectors(ctx context.Context, in input) {
 		}
 		a, _, err := c.ask(ctx, question)
 		if err == nil && len(a.Samples) == 0 {
-			c.add(in.expr.within(v), SeverityWarning, CheckServerSeries,
-				fmt.Sprintf("%s: no series matches %s now", in.name, bare), whyNoSeries(selectorName(v.LabelMatchers)))
+			name := selectorName(v.LabelMatchers)
+			severity, hint := document.SeverityInfo, mayBeAbsent(name)
+			if hint == "" {
+				severity, hint = document.SeverityWarning, whyNoSeries(name)
+			}
+			c.add(in.expr.within(v), severity, CheckServerSeries, fmt.Sprintf("%s: no series matches %s now", in.name, bare), hint)
 		}
 	}
+}
+
+// mayBeAbsent says why a metric is missing from a healthy cluster, or nothing
+// if it never is.
+func mayBeAbsent(name string) string {
+	switch name {
+	case "seatunnel_zeta_pending_head_required_slots", "seatunnel_zeta_pending_head_info":
+		return "it is there only while a job waits"
+	case "seatunnel_zeta_info":
+		return "a cluster has one version, strategy and slot mode: those that are not its own match nothing"
+	case "seatunnel_zeta_worker_cpu_cores", "seatunnel_zeta_worker_heap_bytes":
+		return "only Zeta 3.0 and later tell it"
+	}
+	return ""
 }
 
 // whyNoSeries says what keeps a metric of Zeta away: with some versions the
 // answer is that it never comes (docs/exporter.md).
 func whyNoSeries(name string) string {
 	switch {
-	case name == "seatunnel_zeta_pending_head_required_slots", name == "seatunnel_zeta_pending_head_info":
-		return "it is there only while a job waits"
-	case name == "seatunnel_zeta_info":
-		return "a cluster has one version, strategy and slot mode: those that are not its own match nothing"
-	case name == "seatunnel_zeta_worker_cpu_cores", name == "seatunnel_zeta_worker_heap_bytes":
-		return "only Zeta 3.0 and later tell it"
 	case strings.HasPrefix(name, "seatunnel_zeta_pending_"):
 		return "is the exporter scraped? Zeta 2.3.9 to 2.3.12 do not tell what waits: jobs can wait unseen there, and the scope never shrinks"
 	case name == "seatunnel_zeta_resource_rejections_total":
@@ -235,7 +257,7 @@ func (c *serverCheck) ranges(ctx context.Context, in input) {
 			continue
 		}
 		if a, _, err := c.ask(ctx, question); err == nil && len(a.Samples) > 0 {
-			c.add(in.expr.within(u.matrix), SeverityWarning, CheckServerRange, fmt.Sprintf("%s: no series of %s has two samples within %s, so %s gives nothing",
+			c.add(in.expr.within(u.matrix), document.SeverityWarning, CheckServerRange, fmt.Sprintf("%s: no series of %s has two samples within %s, so %s gives nothing",
 				in.name, bareSelector(u.selector), model.Duration(u.matrix.Range), u.function), "make the range at least two scrape intervals, better four")
 		}
 	}
@@ -243,21 +265,21 @@ func (c *serverCheck) ranges(ctx context.Context, in input) {
 
 // retention compares how long samples are kept with the longest window.
 func (c *serverCheck) retention(ctx context.Context, t RetentionTeller) {
-	at := Position{File: c.rs.File}
+	at := document.Position{File: c.rs.File}
 	text, err := t.Retention(ctx)
 	if err != nil {
-		c.add(at, SeverityInfo, CheckServerRetention, fmt.Sprintf("how long the server keeps samples is not known: %v", err), "")
+		c.add(at, document.SeverityInfo, CheckServerRetention, fmt.Sprintf("how long the server keeps samples is not known: %v", err), "")
 		return
 	}
 	kept, err := parseRetention(text)
 	if err != nil {
-		c.add(at, SeverityInfo, CheckServerRetention, fmt.Sprintf("the server keeps samples for %s; the longest window is %s", text, model.Duration(c.rs.Lookback())), "")
+		c.add(at, document.SeverityInfo, CheckServerRetention, fmt.Sprintf("the server keeps samples for %s; the longest window is %s", text, model.Duration(c.rs.Lookback())), "")
 		return
 	}
 	need := c.rs.Lookback()
-	severity, hint := SeverityInfo, ""
+	severity, hint := document.SeverityInfo, ""
 	if kept < need {
-		severity, hint = SeverityWarning, "after a restart the windows begin anew; raise --storage.tsdb.retention.time or shorten the windows"
+		severity, hint = document.SeverityWarning, "after a restart the windows begin anew; raise --storage.tsdb.retention.time or shorten the windows"
 	}
 	c.add(at, severity, CheckServerRetention, fmt.Sprintf("the server keeps samples for %s; the longest window with its lookback is %s", model.Duration(kept), model.Duration(need)), hint)
 }
@@ -309,7 +331,7 @@ func (rs *RuleSet) Lookback() time.Duration {
 		window = max(window, rs.Bounds.FloorDelay)
 	}
 	// The inputs about workers are read over all windows.
-	for _, e := range []*Expr{rs.SlotModeExpr, rs.Workers.Current, rs.Workers.Reporting, rs.Workers.Master} {
+	for _, e := range []*Expr{rs.SlotModeExpr, rs.Workers.Current, rs.Workers.Reporting, rs.Workers.Master, rs.Workers.Sources} {
 		longest = max(longest, window+own(e))
 	}
 	return cmp.Or(longest, rs.Interval) + rs.QueryOffset

@@ -23,6 +23,7 @@ func TestOneSamplePerScope(t *testing.T) {
 		{`sum by (cluster, state) (seatunnel_zeta_slots{state="a"}) / ignoring (state) sum by (cluster, state) (seatunnel_zeta_slots{state="b"})`, ""},
 		{`sum by (cluster) (seatunnel_zeta_worker_cpu_ratio) / on (cluster) group_left () max by (cluster) (seatunnel_zeta_workers)`, ""},
 		{`max by (cluster) (seatunnel_zeta_workers) * on (cluster) group_left (version) seatunnel_zeta_info`, ""},
+		{`max by (cluster) (a) / on (cluster) sum without (cluster) (b)`, "drops"},
 		{`seatunnel_zeta_workers{cluster="prod"}`, ""},
 		{`seatunnel_zeta_workers`, ""},
 		{`seatunnel_zeta_worker_cpu_ratio`, "worker"},

@@ -30,7 +30,7 @@ type trial struct {
 }
 
 // run returns what was not as expected. An error means that the test could not
-// be judged at all.
+// be run at all.
 func (t *trial) run(ctx context.Context) (failures []Failure, err error) {
 	if errs := t.limits().Bounds.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("limits over the bounds of %s: %w", t.rs.Name, errors.Join(errs...))
@@ -90,7 +90,7 @@ func (t *trial) decisions(ctx context.Context, src evaluator.Source) ([]Failure,
 	}
 	err := evaluator.Replay(ctx, src, o, func(at time.Time, evaluations []scaling.Evaluation) error {
 		for _, i := range asked[at.Sub(zero)] {
-			found[i] = judge(&t.test.Decisions[i], at.Sub(zero), evaluations)
+			found[i] = checkDecision(&t.test.Decisions[i], at.Sub(zero), evaluations)
 		}
 		return nil
 	})
@@ -128,8 +128,8 @@ func (t *trial) limits() scaling.Limits {
 	return scaling.Limits{Bounds: b, Mode: scaling.Advisory, Deployment: scaling.Session}
 }
 
-// judge compares one expectation with a tick's evaluations; nil is a pass.
-func judge(t *DecisionTest, tick time.Duration, evaluations []scaling.Evaluation) *Failure {
+// checkDecision compares one expectation with a tick's evaluations; nil is a pass.
+func checkDecision(t *DecisionTest, tick time.Duration, evaluations []scaling.Evaluation) *Failure {
 	f := &Failure{Line: t.Pos.Line, EvalTime: promDuration(t.EvalTime), Tick: promDuration(tick)}
 	if t.Scope != nil {
 		f.Scope = *t.Scope

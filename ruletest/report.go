@@ -36,7 +36,7 @@ type TestResult struct {
 type Failure struct {
 	// Line is where the expectation stands in the test file.
 	Line int `json:"line"`
-	// EvalTime is what the test asks for, Tick the instant that was judged; nil
+	// EvalTime is what the test asks for, Tick the instant that was evaluated; nil
 	// where the test as a whole failed.
 	EvalTime *model.Duration `json:"evalTime,omitempty"`
 	Tick     *model.Duration `json:"tick,omitempty"`

@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -20,6 +22,9 @@ type Options struct {
 	Files []string
 	// Run restricts the tests to those whose name matches; nil runs all.
 	Run *regexp.Regexp
+	// Packs are rule sets that take the place of the packs that they were made
+	// from, by the names of those.
+	Packs map[string]*rules.RuleSet
 }
 
 // Run runs the tests of all files. What is wrong with a file or fails in a
@@ -27,7 +32,7 @@ type Options struct {
 func Run(ctx context.Context, o Options) (Report, error) {
 	r := Report{Files: make([]FileResult, 0, len(o.Files))}
 	for _, path := range o.Files {
-		f, err := runFile(ctx, path, o.Run)
+		f, err := runFile(ctx, path, o)
 		if err != nil {
 			return r, err
 		}
@@ -36,21 +41,21 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-func runFile(ctx context.Context, path string, run *regexp.Regexp) (FileResult, error) {
+func runFile(ctx context.Context, path string, o Options) (FileResult, error) {
 	content, err := readFile(path)
 	if err != nil {
 		return FileResult{File: path, Problems: []string{err.Error()}, Tests: []TestResult{}}, nil
 	}
-	return RunContent(ctx, path, content, run)
+	return RunContent(ctx, path, content, o)
 }
 
 // RunContent runs the tests of a file that has been read already, such as one
 // that lies beside an embedded pack. Path names it and is the base of
-// rule_files; run picks tests by name, nil runs all.
-func RunContent(ctx context.Context, path string, content []byte, run *regexp.Regexp) (FileResult, error) {
+// rule_files; of the options, the files do not count.
+func RunContent(ctx context.Context, path string, content []byte, o Options) (FileResult, error) {
 	result := FileResult{File: path, Tests: []TestResult{}}
 	f, problems := parse(path, content)
-	sets, more := f.ruleSets()
+	sets, more := f.ruleSets(o.Packs)
 	problems = append(problems, more...)
 	if len(problems) > 0 {
 		for _, p := range problems {
@@ -60,11 +65,11 @@ func RunContent(ctx context.Context, path string, content []byte, run *regexp.Re
 	}
 	for i := range f.Tests {
 		t := &f.Tests[i]
-		if run != nil && !run.MatchString(t.Name) {
+		if o.Run != nil && !o.Run.MatchString(t.Name) {
 			continue
 		}
 		for _, rs := range sets {
-			if t.RuleSet.Name != "" && t.RuleSet.Name != rs.Name {
+			if t.RuleSet.Name != "" && !isNamed(rs, t.RuleSet.Name) {
 				continue
 			}
 			outcome, err := f.runTest(ctx, t, rs)
@@ -93,15 +98,15 @@ func readFile(path string) (content []byte, err error) {
 
 // ruleSets loads every rule set that the file names, and checks that the tests
 // name only those; without any, nobody knows which were meant.
-func (f *File) ruleSets() (sets []*rules.RuleSet, problems []rules.Diagnostic) {
+func (f *File) ruleSets(packs map[string]*rules.RuleSet) (sets []*rules.RuleSet, problems []document.Diagnostic) {
 	from := map[string]string{}
 	fail := func(ref Reference, format string, args ...any) {
-		problems = append(problems, f.source.diagnostic(ref.Pos, fmt.Sprintf(format, args...)))
+		problems = append(problems, f.source.Diagnostic(document.SeverityError, ref.Pos, check, "", fmt.Sprintf(format, args...)))
 	}
 	add := func(ref Reference, rs *rules.RuleSet, err error) {
 		switch {
 		case err != nil:
-			var list *rules.ErrorList
+			var list *document.ErrorList
 			if !errors.As(err, &list) {
 				fail(ref, "%v", err)
 				return
@@ -120,18 +125,28 @@ func (f *File) ruleSets() (sets []*rules.RuleSet, problems []rules.Diagnostic) {
 		add(ref, rs, err)
 	}
 	for _, ref := range f.Packs {
+		if rs := packs[ref.Name]; rs != nil {
+			add(ref, rs, nil)
+			continue
+		}
 		rs, _, err := rules.Pack(ref.Name)
 		add(ref, rs, err)
 	}
 	for i := range f.Tests {
-		if ref := f.Tests[i].RuleSet; ref.Name != "" && from[ref.Name] == "" && len(sets) > 0 && len(problems) == 0 {
+		if ref := f.Tests[i].RuleSet; ref.Name != "" && !slices.ContainsFunc(sets, func(rs *rules.RuleSet) bool { return isNamed(rs, ref.Name) }) && len(sets) > 0 && len(problems) == 0 {
 			fail(ref, "rule_set %q is none of the file's", ref.Name)
 		}
 	}
 	return sets, problems
 }
 
-// runTest runs one test against one rule set. What keeps it from being judged
+// isNamed reports whether a test means a rule set by a name: its own, or that of
+// the pack that was changed.
+func isNamed(rs *rules.RuleSet, name string) bool {
+	return rs.Name == name || rs.Name == rules.ChangedName(name)
+}
+
+// runTest runs one test against one rule set. What keeps it from running
 // is a failure of the test, unless ctx has ended.
 func (f *File) runTest(ctx context.Context, t *Test, rs *rules.RuleSet) (TestResult, error) {
 	began := time.Now()

@@ -76,23 +76,23 @@ func TestRunShowsTheErrorsOfARuleSet(t *testing.T) {
 // What is wrong with a test file and with its rule sets is said at once.
 func TestRunShowsTheErrorsOfFileAndRuleSets(t *testing.T) {
 	content := []byte("rule_files: [none.yaml]\ntests:\n  - decision_test: [{eval_time: 1m, row: idel}]\n")
-	f, err := RunContent(t.Context(), "testdata/x.yaml", content, nil)
+	f, err := RunContent(t.Context(), "testdata/x.yaml", content, Options{})
 	require.NoError(t, err)
 	require.Len(t, f.Problems, 2)
 	require.Contains(t, f.Problems[0], `row is "idel"`)
 	require.Contains(t, f.Problems[1], "none.yaml")
 
 	content = []byte("rule_files: x.yaml\ntests:\n  - rule_set: basic\n    decision_test: [{eval_time: 1m, row: idle}]\n")
-	f, err = RunContent(t.Context(), "testdata/x.yaml", content, nil)
+	f, err = RunContent(t.Context(), "testdata/x.yaml", content, Options{})
 	require.NoError(t, err)
 	require.Len(t, f.Problems, 1, "which rule sets were meant is not known")
-	require.Contains(t, f.Problems[0], "rule_files is \"x.yaml\", expected a list")
+	require.Contains(t, f.Problems[0], "rule_files is the text \"x.yaml\", expected a list")
 }
 
 func TestRunContentNeedsNoFile(t *testing.T) {
 	content, err := os.ReadFile("testdata/pass.test.yaml")
 	require.NoError(t, err)
-	f, err := RunContent(t.Context(), "testdata/pack_test.yaml", content, nil)
+	f, err := RunContent(t.Context(), "testdata/pack_test.yaml", content, Options{})
 	require.NoError(t, err)
 	require.True(t, f.Passed())
 	require.Equal(t, "testdata/pack_test.yaml", f.File)

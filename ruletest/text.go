@@ -54,12 +54,7 @@ func (f *FileResult) writeText(w io.Writer) {
 	}
 }
 
-func counted(tests int) string {
-	if tests == 1 {
-		return "1 test"
-	}
-	return fmt.Sprintf("%d tests", tests)
-}
+func counted(tests int) string { return scaling.Counted(tests, "test") }
 
 func (t *TestResult) writeText(w io.Writer) {
 	if t.Passed {

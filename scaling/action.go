@@ -1,6 +1,6 @@
 package scaling
 
-// Action is what a recommendation asks for (STIP §4.3).
+// Action is what a recommendation asks for.
 type Action string
 
 // The four actions.
@@ -54,7 +54,7 @@ const (
 	UnknownSlots SlotMode = "unknown"
 )
 
-// Class is the signal class; earlier classes outrank later ones (STIP §5.1).
+// Class is the signal class; earlier classes outrank later ones.
 type Class string
 
 // The classes. A guard can only hold back.

@@ -14,6 +14,9 @@ type Window struct {
 	HeldSeconds   float64  `json:"heldSeconds"`
 	WindowSeconds float64  `json:"windowSeconds"`
 	AtLeast       bool     `json:"atLeast,omitempty"`
+	// SustainedAt is the first tick at which it will have held for its window if
+	// nothing changes; zero if it does not hold, or has.
+	SustainedAt time.Time `json:"sustainedAt,omitzero"`
 }
 
 // Input is one signal of a scope at a tick, with its windows.
@@ -56,16 +59,31 @@ type Evaluation struct {
 	Mode           Mode           `json:"mode"`
 	Deployment     Deployment     `json:"deployment"`
 	Paused         bool           `json:"paused"`
+	// PausedSince is when the pause began, nil without one. Unpaused is what would
+	// have been decided without it.
+	PausedSince *time.Time `json:"pausedSince,omitempty"`
+	Unpaused    *Outlook   `json:"unpaused,omitempty"`
+	// Next is what the first tick will decide that decides otherwise, if nothing but
+	// the time changes; nil if none does, or nobody can tell.
+	Next *Forecast `json:"next,omitempty"`
 	// MinWorkers and MaxWorkers are the tick's bounds; MaxWorkers is nil when
 	// the scope is unbounded.
 	MinWorkers int  `json:"minWorkers"`
 	MaxWorkers *int `json:"maxWorkers"`
-	Booting    int  `json:"booting"`
+	// TimedBounds are those of them that hold until a time.
+	TimedBounds []TimedBound `json:"timedBounds,omitempty"`
+	// LimitsChange is what has changed of the limits since the tick before, nil if
+	// nothing has or nobody knows.
+	LimitsChange *LimitsChange `json:"-"`
+	Booting      int           `json:"booting"`
 	// Facts are what the decision table saw.
 	Facts Facts `json:"facts"`
 	// Execution is the scope's latest action as of the tick, nil if there was
 	// none: the one that waits, else the one that began last.
 	Execution *Execution `json:"execution,omitempty"`
+	// Drain is the scope's latest drain as of the tick, nil if there was none: the
+	// open one, else the one that was over last.
+	Drain *Drain `json:"drain,omitempty"`
 	// ReportingWorkers is nil when unknown.
 	ReportingWorkers         *int      `json:"reportingWorkers"`
 	CooldownRemainingSeconds float64   `json:"cooldownRemainingSeconds"`
@@ -80,6 +98,25 @@ type Evaluation struct {
 	Changed       bool `json:"changed"`
 }
 
+// Outlook is what would be decided if something were not in the way.
+type Outlook struct {
+	Action Action `json:"action"`
+	Row    RowID  `json:"row"`
+	Reason string `json:"reason"`
+	// RecommendedWorkers is nil when unknown.
+	RecommendedWorkers *int `json:"recommendedWorkers"`
+}
+
+// Forecast is what will be decided if nothing but the time changes.
+type Forecast struct {
+	// At is the tick.
+	At     time.Time `json:"at"`
+	Action Action    `json:"action"`
+	Row    RowID     `json:"row"`
+	// RecommendedWorkers is nil when unknown.
+	RecommendedWorkers *int `json:"recommendedWorkers"`
+}
+
 // HistoryRecord is one line of a scope's history: a decision together with
 // everything that it was taken from.
 type HistoryRecord struct {
@@ -90,8 +127,10 @@ type HistoryRecord struct {
 	Paused         bool           `json:"paused"`
 	MinWorkers     int            `json:"minWorkers"`
 	MaxWorkers     *int           `json:"maxWorkers"`
-	Booting        int            `json:"booting"`
-	Provisional    bool           `json:"provisional"`
+	// TimedBounds are those of the bounds that held until a time.
+	TimedBounds []TimedBound `json:"timedBounds,omitempty"`
+	Booting     int          `json:"booting"`
+	Provisional bool         `json:"provisional"`
 	// Facts are what the decision table saw; nil in records of older versions.
 	Facts *Facts `json:"facts,omitempty"`
 }

@@ -17,6 +17,15 @@ const (
 	// EventIneffectiveScaling tells that scaling converged and what triggered it
 	// is still there one window later.
 	EventIneffectiveScaling EventKind = "IneffectiveScaling"
+	// EventScopeForgotten tells that a scope is evaluated no more.
+	EventScopeForgotten EventKind = "ScopeForgotten"
+	// EventLimitsChanged tells that the bounds or the mode of a scope have changed.
+	EventLimitsChanged EventKind = "LimitsChanged"
+	// EventDrainReport tells a step of a drain.
+	EventDrainReport EventKind = "DrainReport"
+	// EventDrainException tells that a drain failed, or that a job which it has
+	// stopped does not run again yet.
+	EventDrainException EventKind = "DrainException"
 )
 
 // Severity is how much an event asks of its reader.
@@ -28,12 +37,15 @@ const (
 	Warning Severity = "Warning"
 )
 
-// SeverityOf is Warning for exceptions and Normal for everything else.
+// SeverityOf is Warning for exceptions and for what nobody watches any more, and
+// Normal for everything else.
 func SeverityOf(k EventKind) Severity {
-	if k == EventScalingException {
+	switch k {
+	case EventScalingException, EventDrainException, EventScopeForgotten:
 		return Warning
+	default:
+		return Normal
 	}
-	return Normal
 }
 
 // Event is one thing that event handlers are told.
@@ -49,6 +61,9 @@ type Event struct {
 	// Execution is the action that the event is about, nil if there is none; it
 	// must not be changed either.
 	Execution *Execution `json:"execution,omitempty"`
+	// Drain is the drain that the event is about, nil if there is none; nor must
+	// it be changed.
+	Drain *Drain `json:"drain,omitempty"`
 	// At is when it happened: the tick of a decision, the time of a transition.
 	At time.Time `json:"at"`
 }

@@ -9,7 +9,7 @@ import (
 //
 //	PENDING ──► EXECUTING ──► CONVERGING ──► SUCCEEDED
 //	   │            │  ▲           │
-//	   │            ▼  │           └──► FAILED
+//	   │            ▼  │           └──► FAILED, EXECUTING (a later round)
 //	   │         UNKNOWN ──► CONVERGING, FAILED
 //	   │            │
 //	   └──► REJECTED_STALE, SUPERSEDED, CANCELLED   (from EXECUTING too, when nothing was done)
@@ -61,6 +61,11 @@ func (s ActionState) Final() bool {
 // the platform already has at least the target.
 const ConditionPlatformAhead = "platform_ahead"
 
+// ConditionWorkersMissing is the condition of an action that is not asked for: so
+// many workers were there a while ago that the platform, which cannot be
+// observed, may still have them.
+const ConditionWorkersMissing = "workers_missing"
+
 // Transition is one step of an action's life.
 type Transition struct {
 	State ActionState `json:"state"`
@@ -83,6 +88,8 @@ type Execution struct {
 	Generation  uint64 `json:"generation"`
 	// Row is the table row that decided.
 	Row RowID `json:"row,omitempty"`
+	// Triggers are the conditions that asked for it, with their values.
+	Triggers []Condition `json:"triggers,omitempty"`
 	// From is the worker count at acceptance, nil if it was unknown.
 	From   *int `json:"from"`
 	Target int  `json:"target"`
@@ -90,12 +97,16 @@ type Execution struct {
 	Actuator    string       `json:"actuator"`
 	State       ActionState  `json:"state"`
 	Transitions []Transition `json:"transitions"`
-	// Condition is platform_ahead or empty.
+	// Condition is platform_ahead, workers_missing or empty.
 	Condition string `json:"condition,omitempty"`
 	// Rounds are the recommendations of the chain before RecommendationID.
 	Rounds []string `json:"rounds,omitempty"`
 	Error  string   `json:"error,omitempty"`
 }
+
+// FailureLasts is for how long a failed action is news. If nothing was tried
+// since, whatever asked for it is over.
+const FailureLasts = 24 * time.Hour
 
 // Has reports whether the recommendation is part of the action's chain.
 func (x *Execution) Has(recommendationID string) bool {

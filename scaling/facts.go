@@ -33,13 +33,16 @@ const (
 	FactCooldown
 	FactBackoff
 	FactInFlight
+	FactOtherWriter
+	FactIneffective
 )
 
 // factNames are the words of the decision table, in the order of the bits.
 var factNames = [...]string{
 	"paused", "application", "current_known", "below_min", "metrics_usable", "metrics_valid", "shortage",
 	"shortage_present", "saturated", "slot_tight", "demand_wakes", "demand_sustained", "guard_holds", "held_back",
-	"looks_idle", "idle", "blocking_not_idle", "needed_unknown", "cooldown", "failure_backoff", "action_in_flight",
+	"looks_idle", "idle", "blocking_not_idle", "needed_unknown", "cooldown", "failure_backoff", "action_in_flight", "other_writer",
+	"ineffective",
 }
 
 // Has reports whether all of the given facts held.

@@ -14,7 +14,7 @@ func TestFactsAreWrittenAsNames(t *testing.T) {
 	b, err = json.Marshal(Facts(0))
 	require.NoError(t, err)
 	require.JSONEq(t, `[]`, string(b))
-	require.Equal(t, FactInFlight, Facts(1)<<(len(factNames)-1), "every fact has a name")
+	require.Equal(t, FactIneffective, Facts(1)<<(len(factNames)-1), "every fact has a name")
 	for i := range factNames {
 		f := Facts(1) << i
 		b, err := json.Marshal(f)

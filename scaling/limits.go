@@ -66,21 +66,45 @@ func BootingWorkers(entries []Booting, current int, at time.Time) int {
 // from Prometheus: configuration and what the store knows about execution and
 // control. The evaluator's loop lays them over each tick.
 type Limits struct {
-	Bounds     Bounds
+	Bounds Bounds
+	// Timed are those of them that end by themselves.
+	Timed      []TimedBound
 	Mode       Mode
 	Deployment Deployment
 	// Paused is true while the scope or the whole service is paused.
 	Paused bool
+	// PausedSince is when that began, PausedUntil when it ends by itself; zero if
+	// nobody knows, or somebody has to resume.
+	PausedSince, PausedUntil time.Time
 	// CooldownUntil and BackoffUntil are zero when there is none.
 	CooldownUntil time.Time
 	BackoffUntil  time.Time
 	// ActionInFlight is true while an action of this scope is not final.
 	ActionInFlight bool
+	// ActionDeadline is when it has to be done, zero if nobody knows.
+	ActionDeadline time.Time
 	Booting        []Booting
 	// OtherWriter is true while somebody else changes the actuator's target, so
 	// that nothing is executed until an operator resumes the scope.
 	OtherWriter bool
+	// Tried are the actions in a row that brought workers and changed nothing of
+	// what asked for them, while the next is held for that; nil otherwise.
+	Tried []Tried
 }
+
+// Tried is an action that brought its workers and changed nothing of what asked
+// for them.
+type Tried struct {
+	// From is the worker count before, nil if it was unknown, To that after.
+	From *int `json:"from"`
+	To   int  `json:"to"`
+	// At is when that was found.
+	At time.Time `json:"at"`
+}
+
+// IneffectiveHold is for how long the next action is held after two that changed
+// nothing.
+const IneffectiveHold = time.Hour
 
 // AddSaturating returns a + b for non-negative operands, stopping at the
 // greatest int instead of overflowing.

@@ -3,6 +3,7 @@ package scaling
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,7 @@ const (
 	BlockerWorkersUnknown  = "workers_unknown"
 	BlockerApplicationMode = "application_mode"
 	BlockerOtherWriter     = "other_writer"
+	BlockerIneffective     = "ineffective"
 	BlockerDrain           = "drain"
 )
 
@@ -71,7 +73,16 @@ type Condition struct {
 	// AtLeast is true when HeldSeconds reaches back to the start of what was
 	// restored, so that the condition may have held for longer.
 	AtLeast bool `json:"atLeast,omitempty"`
+	// Until is when a blocker ends by itself, nil if it does not or nobody knows.
+	Until *time.Time `json:"until,omitempty"`
 }
+
+// InputFree is the input of a metrics snapshot with the slots that no job has, and
+// UnitSlots its unit, and that of signals that count slots.
+const (
+	InputFree = "workers.free"
+	UnitSlots = "slots"
+)
 
 // Measurement is one input of a decision.
 type Measurement struct {
@@ -117,6 +128,11 @@ type Recommendation struct {
 	Timestamp  time.Time `json:"timestamp"`
 	Since      time.Time `json:"since"`
 	ValidUntil time.Time `json:"validUntil"`
+}
+
+// HeldBy reports whether a blocking condition of that name holds it back.
+func (r *Recommendation) HeldBy(blocker string) bool {
+	return slices.ContainsFunc(r.BlockingConditions, func(c Condition) bool { return c.Name == blocker })
 }
 
 // Intent is the part of a recommendation that a generation stands for:

@@ -95,6 +95,10 @@ func TestScopeKey(t *testing.T) {
 	require.Equal(t, "default", NewScope(nil).Key)
 	require.Equal(t, "a%2Fb/c%20d", NewScope([]Label{{"x", "a/b"}, {"y", "c d"}}).Key)
 	require.Equal(t, "7-3-a%2Fb", RecommendationID(7, 3, "a%2Fb"))
+	odd := NewScope([]Label{{"x", "a/b"}, {"y", "c d"}})
+	require.Equal(t, "a/b/c d", odd.Shown())
+	one := NewScope(nil)
+	require.Equal(t, "default", one.Shown())
 }
 
 func TestIntent(t *testing.T) {

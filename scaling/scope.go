@@ -35,6 +35,27 @@ func NewScope(labels []Label) Scope {
 	return Scope{Key: strings.Join(parts, "/"), Labels: labels}
 }
 
+// Shown is the scope's key for people: the label values as they are. Unlike the
+// key it may be that of two scopes.
+func (s *Scope) Shown() string {
+	parts := strings.Split(s.Key, "/")
+	for i, p := range parts {
+		if v, err := url.PathUnescape(p); err == nil {
+			parts[i] = v
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// Bounds in bytes. An alert carries the id as a label, and a notification with a
+// longer one is refused.
+const (
+	MaxRecommendationID = 2048
+	// MaxActingKey is the longest key of a scope that can act: the id has two
+	// numbers of up to 20 digits in front of it.
+	MaxActingKey = MaxRecommendationID - 2*(20+1)
+)
+
 // RecommendationID renders the identity of one generation of a scope.
 func RecommendationID(epoch, generation uint64, scopeKey string) string {
 	return strconv.FormatUint(epoch, 10) + "-" + strconv.FormatUint(generation, 10) + "-" + scopeKey

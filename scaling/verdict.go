@@ -16,8 +16,6 @@ const (
 	VerdictDuplicate VerdictResult = "duplicate"
 	// VerdictSuperseded: a newer generation has taken its place.
 	VerdictSuperseded VerdictResult = "superseded"
-	// VerdictExpired: its validUntil has passed.
-	VerdictExpired VerdictResult = "expired"
 	// VerdictStaleEpoch: an older leader made it.
 	VerdictStaleEpoch VerdictResult = "stale_epoch"
 	// VerdictUnknown: the store has no such recommendation, or it asks for no
@@ -35,7 +33,7 @@ const (
 // VerdictResults returns every result.
 func VerdictResults() []VerdictResult {
 	return []VerdictResult{
-		VerdictAccepted, VerdictHeld, VerdictDuplicate, VerdictSuperseded, VerdictExpired,
+		VerdictAccepted, VerdictHeld, VerdictDuplicate, VerdictSuperseded,
 		VerdictStaleEpoch, VerdictUnknown, VerdictAdvisory, VerdictPaused, VerdictResolved,
 	}
 }

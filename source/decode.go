@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,7 +20,30 @@ type envelope struct {
 	resultType                 string
 	samples                    []Sample
 	series                     []Series
-	warnings, infos            []string
+	// warnings mean that something may be missing, partial that something is, by
+	// VictoriaMetrics' word for it.
+	warnings, infos []string
+	partial         bool
+}
+
+// doubts are the warnings, with that of a partial answer.
+func (e *envelope) doubts() []string {
+	if !e.partial {
+		return e.warnings
+	}
+	return append(slices.Clip(e.warnings), "the server says that its answer is partial (isPartial)")
+}
+
+// eachWord changes what the server says in words.
+func (e *envelope) eachWord(change func(string) string) {
+	for _, s := range []*string{&e.status, &e.errorType, &e.message, &e.resultType} {
+		*s = change(*s)
+	}
+	for _, list := range [][]string{e.warnings, e.infos} {
+		for i := range list {
+			list[i] = change(list[i])
+		}
+	}
 }
 
 // decode reads a whole reply. It is written by hand because a tick decodes one
@@ -30,6 +54,7 @@ func decode(body []byte) (envelope, error) {
 	var e envelope
 	s := scanner{buf: body}
 	var data []byte
+	read := false
 	err := s.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "status":
@@ -39,11 +64,17 @@ func decode(body []byte) (envelope, error) {
 		case "error":
 			e.message, err = s.note()
 		case "warnings":
-			e.warnings, err = s.notes()
+			err = s.notes(e.warn)
 		case "infos":
-			e.infos, err = s.notes()
+			err = s.notes(e.inform)
+		case "isPartial":
+			err = e.mark(&s)
 		case "data":
-			data, err = s.raw()
+			if e.status == "success" { // as Prometheus writes it: read at once
+				data, read, err = nil, true, e.decodeData(&s)
+			} else {
+				data, err = s.raw()
+			}
 		default:
 			err = s.skip()
 		}
@@ -55,45 +86,106 @@ func decode(body []byte) (envelope, error) {
 	if err != nil || e.status != "success" {
 		return e, err
 	}
-	if data == nil {
+	switch {
+	case data != nil:
+		return e, e.decodeData(&scanner{buf: data})
+	case !read:
 		return e, errors.New("success without data")
 	}
-	return e, e.decodeData(data)
+	return e, nil
 }
 
-// decodeData reads the field data, whose members may come in any order.
-func (e *envelope) decodeData(data []byte) error {
-	s := scanner{buf: data}
+// promQLInfo begins what Prometheus' engine says about an expression and not
+// about the samples; Thanos and Cortex have it among the warnings.
+const promQLInfo = "PromQL info:"
+
+// moreInfos ends how the engine says that it has left some of them out: "3 more
+// info annotations omitted".
+const moreInfos = " more info annotations omitted"
+
+// warn keeps a text that stands among the warnings. An info among them counts
+// as one: however many there are, they push no warning out.
+func (e *envelope) warn(text string) {
+	switch {
+	case strings.HasPrefix(text, promQLInfo), strings.HasSuffix(text, moreInfos):
+		e.inform(text)
+	case len(e.warnings) < maxNotes:
+		e.warnings = append(e.warnings, text)
+	}
+}
+
+func (e *envelope) inform(text string) {
+	if len(e.infos) < maxNotes {
+		e.infos = append(e.infos, text)
+	}
+}
+
+// mark reads isPartial. Where a proxy says it, too, one that says yes counts.
+func (e *envelope) mark(s *scanner) error {
+	yes, err := s.yes()
+	e.partial = e.partial || yes
+	return err
+}
+
+// decodeData reads the field data, whose members may come in any order. A
+// result whose type is known is read where it stands.
+func (e *envelope) decodeData(s *scanner) error {
+	e.resultType, e.samples, e.series = "", nil, nil
 	var result []byte
+	read := false
 	err := s.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "resultType":
+			if read {
+				return errors.New("data with two result types")
+			}
 			e.resultType, err = s.note()
 		case "result":
-			result, err = s.raw()
+			if e.resultType != "" {
+				read, err = true, e.decodeResult(s)
+			} else {
+				result, err = s.raw()
+			}
+		case "isPartial":
+			err = e.mark(s)
 		default:
 			err = s.skip()
 		}
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if result == nil {
+	case result != nil:
+		return e.decodeResult(&scanner{buf: result})
+	case !read:
 		return errors.New("data without result")
 	}
-	s = scanner{buf: result}
+	return nil
+}
+
+// decodeResult reads a result of e.resultType. There must be one.
+func (e *envelope) decodeResult(s *scanner) error {
+	if e.samples != nil || e.series != nil {
+		return errors.New("data with two results")
+	}
+	switch e.resultType {
+	case "vector", "matrix":
+		if s.null() { // nothing, as some proxies write it
+			return nil
+		}
+	}
 	switch e.resultType {
 	case "vector":
-		return s.array(func() error { return e.decodeSample(&s) })
+		return s.array(func() error { return e.decodeSample(s) })
 	case "matrix":
-		return s.array(func() error { return e.decodeSeries(&s) })
+		return s.array(func() error { return e.decodeSeries(s) })
 	case "scalar":
 		p, err := s.point()
 		e.samples = []Sample{{Value: p.V}}
 		return err
 	case "string":
-		return nil
+		return s.skip()
 	default:
 		return fmt.Errorf("unknown result type %q", e.resultType)
 	}
@@ -107,11 +199,16 @@ func (e *envelope) decodeSample(s *scanner) error {
 		case "metric":
 			sample.Labels, err = s.labels()
 		case "value":
+			if s.null() {
+				return nil
+			}
 			var p Point
 			p, err = s.point()
 			sample.Value, found = p.V, true
 		case "histogram":
-			err = notSamples("a histogram")
+			if !s.null() {
+				err = notSamples("a histogram")
+			}
 		default:
 			err = s.skip()
 		}
@@ -131,9 +228,13 @@ func (e *envelope) decodeSeries(s *scanner) error {
 		case "metric":
 			series.Labels, err = s.labels()
 		case "values":
-			series.Points, err = s.points()
+			if !s.null() {
+				series.Points, err = s.points()
+			}
 		case "histograms":
-			err = notSamples("a histogram")
+			if !s.null() {
+				err = notSamples("a histogram")
+			}
 		default:
 			err = s.skip()
 		}
@@ -148,6 +249,9 @@ func (e *envelope) decodeSeries(s *scanner) error {
 
 // labels reads an object of strings.
 func (s *scanner) labels() (labels.Labels, error) {
+	if s.null() {
+		return labels.EmptyLabels(), nil
+	}
 	s.builder.Reset()
 	err := s.object(func(key []byte) error {
 		value, err := s.str()
@@ -221,6 +325,9 @@ const (
 // note is a text for people, cut off where nobody reads on. It has memory of
 // its own.
 func (s *scanner) note() (string, error) {
+	if s.null() {
+		return "", nil
+	}
 	b, err := s.str()
 	if len(b) <= maxNote {
 		return string(b), err
@@ -228,21 +335,23 @@ func (s *scanner) note() (string, error) {
 	return strings.ToValidUTF8(string(b[:maxNote]), "") + "…", err
 }
 
-// notes reads an array of texts for people, of which it keeps the first; null
-// is none.
-func (s *scanner) notes() ([]string, error) {
+// notes reads an array of texts for people; null is none.
+func (s *scanner) notes(keep func(string)) error {
 	if s.null() {
-		return nil, nil
+		return nil
 	}
-	var all []string
-	err := s.array(func() error {
+	return s.array(func() error {
 		t, err := s.note()
-		if len(all) < maxNotes {
-			all = append(all, t)
-		}
+		keep(t)
 		return err
 	})
-	return all, err
+}
+
+// yes reads a mark; whatever is neither false nor null sets it.
+func (s *scanner) yes() (bool, error) {
+	raw, err := s.raw()
+	text := strings.Trim(string(raw), `"`)
+	return text != "false" && text != "null", err
 }
 
 // unescape reads a string literal with escapes in it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -138,4 +139,67 @@ func TestDecodeKeepsWordsShort(t *testing.T) {
 	e, err = decode([]byte(`{"status":"error","error":"x` + long + `"}`))
 	require.NoError(t, err)
 	require.Equal(t, "x"+long[:maxNote-2]+"…", e.message, "no half of a letter")
+}
+
+func TestDecodeKeepsAWarningBehindManyInfos(t *testing.T) {
+	infos := strings.Repeat(`"PromQL info: metric might not be a counter",`, maxNotes)
+	e, err := decode([]byte(`{"status":"success","data":{"resultType":"vector","result":[]},"infos":["of its own"],"warnings":[` +
+		infos + `"store 1: unreachable"]}`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"store 1: unreachable"}, e.warnings)
+	require.Len(t, e.infos, maxNotes)
+}
+
+func TestDecodeBelievesOneWhoSaysPartial(t *testing.T) {
+	for _, body := range []string{
+		`{"status":"success","data":{"resultType":"vector","result":[],"isPartial":true}}`,
+		`{"status":"success","isPartial":true,"data":{"resultType":"vector","result":[],"isPartial":false}}`,
+		`{"status":"success","isPartial":true,"data":{"resultType":"vector","result":[]},"isPartial":false}`,
+	} {
+		e, err := decode([]byte(body))
+		require.NoError(t, err)
+		require.True(t, e.partial, body)
+	}
+}
+
+// Whatever the order of the members, the reply is the same.
+func TestDecodeInAnyOrder(t *testing.T) {
+	const value = `[{"metric":{"a":"b"},"value":[1,"2"]}]`
+	want, err := decode([]byte(`{"status":"success","data":{"resultType":"vector","result":` + value + `}}`))
+	require.NoError(t, err)
+	require.Len(t, want.samples, 1)
+	for _, body := range []string{
+		`{"data":{"resultType":"vector","result":` + value + `},"status":"success"}`,
+		`{"status":"success","data":{"result":` + value + `,"resultType":"vector"}}`,
+		`{"data":{"result":` + value + `,"resultType":"vector"},"status":"success"}`,
+		`{"data":{"result":7},"status":"success","data":{"resultType":"vector","result":` + value + `}}`,
+	} {
+		got, err := decode([]byte(body))
+		require.NoError(t, err, body)
+		require.Equal(t, want, got, body)
+	}
+	for _, body := range []string{
+		`{"status":"success","data":{"resultType":"vector","result":` + value + `,"result":` + value + `}}`,
+		`{"status":"success","data":{"resultType":"vector","result":` + value + `,"resultType":"matrix"}}`,
+		`{"status":"success","data":{"resultType":"vector"}}`,
+		`{"status":"success"}`,
+	} {
+		_, err := decode([]byte(body))
+		require.Error(t, err, body)
+	}
+	refused, err := decode([]byte(`{"data":{"resultType":"vector","result":` + value + `},"status":"error","error":"no"}`))
+	require.NoError(t, err)
+	require.Empty(t, refused.samples)
+}
+
+// Times are read as the standard library reads them.
+func TestDecodeNumbers(t *testing.T) {
+	for _, text := range []string{"0", "7", "1772323200", "999999999999999", "1000000000000001", "1772323200.123", "-5", "1e3", "12345678901234567890"} {
+		s := scanner{buf: []byte(text)}
+		got, err := s.number()
+		require.NoError(t, err)
+		want, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		require.Equal(t, math.Float64bits(want), math.Float64bits(got), text)
+	}
 }

@@ -25,7 +25,7 @@ import (
 const (
 	DefaultRetention = 15 * 24 * time.Hour
 	// DefaultScrapeInterval is for jobs that name none. Prometheus' own minute
-	// is coarse for rules that are judged every 30 s.
+	// is coarse for rules that are evaluated every 30 s.
 	DefaultScrapeInterval = 15 * time.Second
 )
 
@@ -141,6 +141,11 @@ func newEmbedded(opts EmbeddedOptions, db *tsdb.DB) (*Embedded, error) {
 	}
 	return e, nil
 }
+
+// Aside returns another engine over the same samples, with limits of its own: for
+// those whose questions must not take what the rules need. It ends with the
+// database.
+func (e *Embedded) Aside(opts EngineOptions) (*Engine, error) { return NewEngine(opts, e.db) }
 
 // Reload replaces what is scraped, or changes nothing if that is wrong; one at a
 // time. Targets that stay are scraped on as before. Series of targets that go are marked

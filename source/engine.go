@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
+
+	"github.com/zeta-scaler/zeta-scaler/contact"
 )
 
 // Defaults of EngineOptions: those of a Prometheus server.
@@ -45,6 +47,7 @@ type Engine struct {
 	engine    *promql.Engine
 	queryable storage.Queryable
 	metrics   *queryMetrics
+	contact   *contact.Log
 }
 
 // NewEngine returns an Engine that reads from q.
@@ -60,6 +63,7 @@ func NewEngine(opts EngineOptions, q storage.Queryable) (*Engine, error) {
 	return &Engine{
 		queryable: marked{q},
 		metrics:   m,
+		contact:   contact.New("embedded", "", nil),
 		// Every field without a usable zero value is set: a zero time-out or
 		// sample limit fails all queries, a missing interval function panics.
 		engine: promql.NewEngine(promql.EngineOpts{
@@ -91,9 +95,30 @@ func (q marked) Querier(mint, maxt int64) (storage.Querier, error) {
 // Close ends the engine; queries afterwards fail.
 func (e *Engine) Close() error { return e.engine.Close() }
 
+// Contacts say how queries are answered.
+func (e *Engine) Contacts() []contact.Status {
+	s := e.contact.Status()
+	s.InUse = true
+	return []contact.Status{s}
+}
+
+// begin notes the outcome of a query: an error in the expression is an answer.
+func (e *Engine) begin(kind string) func(error) {
+	start, note := time.Now(), e.contact.Begin()
+	return func(err error) {
+		e.metrics.observe(kind, start, err)
+		switch {
+		case answered(err):
+			note(nil)
+		case reasonOf(err) != reasonCanceled:
+			note(err)
+		}
+	}
+}
+
 // Instant evaluates expr at one instant.
 func (e *Engine) Instant(ctx context.Context, expr string, at time.Time) (v Vector, err error) {
-	defer func(start time.Time) { e.metrics.observe(kindInstant, start, err) }(time.Now())
+	defer func(end func(error)) { end(err) }(e.begin(kindInstant))
 	q, err := e.engine.NewInstantQuery(ctx, e.queryable, nil, expr, at)
 	if err != nil {
 		return Vector{}, &QueryError{Type: badData, Message: err.Error()}
@@ -113,7 +138,7 @@ func (e *Engine) Instant(ctx context.Context, expr string, at time.Time) (v Vect
 
 // Range evaluates expr at every step of w.
 func (e *Engine) Range(ctx context.Context, expr string, w Window) (m Matrix, err error) {
-	defer func(start time.Time) { e.metrics.observe(kindRange, start, err) }(time.Now())
+	defer func(end func(error)) { end(err) }(e.begin(kindRange))
 	if err := w.check(); err != nil {
 		return Matrix{}, err
 	}
@@ -132,6 +157,21 @@ func (e *Engine) Range(ctx context.Context, expr string, w Window) (m Matrix, er
 	}
 	m.Warnings, m.Infos = annotated(res, expr)
 	return m, nil
+}
+
+// Query prepares an expression for an instant (step 0: at start) or a range, for
+// those who want the engine's own result. The caller closes it. An error says
+// what is wrong with the expression.
+func (e *Engine) Query(ctx context.Context, expr string, start, end time.Time, step time.Duration) (promql.Query, error) {
+	if step == 0 {
+		return e.engine.NewInstantQuery(ctx, e.queryable, nil, expr, start)
+	}
+	return e.engine.NewRangeQuery(ctx, e.queryable, nil, expr, start, end, step)
+}
+
+// Querier reads series, in Unix milliseconds.
+func (e *Engine) Querier(mint, maxt int64) (storage.Querier, error) {
+	return e.queryable.Querier(mint, maxt)
 }
 
 // check refuses windows that no source could answer.

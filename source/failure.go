@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // QueryError is an answer: the source understood the request and refused the
@@ -24,7 +26,29 @@ const (
 // Error is the type and the message, as Prometheus prints it.
 func (e *QueryError) Error() string { return e.Type + ": " + e.Message }
 
-// notSamples is the answer for values that a rule cannot judge.
+// TooMuch reports whether a question failed because it asks for too many points,
+// samples or bytes at once, or for longer than the server takes: a shorter
+// period may be answered.
+func TooMuch(err error) bool {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.reason == reasonTooLarge || f.reason == reasonTimeout
+	}
+	q, ok := errors.AsType[*QueryError](err)
+	return ok && slices.ContainsFunc(limitWords(), func(w string) bool { return strings.Contains(q.Message, w) })
+}
+
+// limitWords are what the servers say about their limits: Prometheus, Thanos,
+// Cortex and Mimir, VictoriaMetrics.
+func limitWords() []string {
+	return []string{
+		"exceeded maximum resolution", "too many samples", "too many points", "the query hit the max number of",
+		"query time range exceeds the limit", "query exceeded the maximum", "limit exceeded", "exceeds limit",
+		"too many data points", "too many timeseries", "cannot select more than", "maxPointsPerTimeseries", "maxSamplesPerQuery",
+		"maxMemoryPerQuery", "not enough memory",
+	}
+}
+
+// notSamples is the answer for values that no rule can use.
 func notSamples(what string) error {
 	return &QueryError{Type: execution, Message: fmt.Sprintf("expression yields %s, expected float samples", what)}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // endless is a server whose replies never end. It counts the bytes of all
@@ -87,7 +89,8 @@ func remoteOver(t *testing.T, rt http.RoundTripper, limit int64) *Remote {
 	t.Helper()
 	r, err := NewRemote(RemoteOptions{URLs: []string{"http://prometheus.example.org"}, MaxResponse: limit})
 	require.NoError(t, err)
-	r.client.Transport = &limiter{next: rt, limit: limit}
+	r.client, err = outgoing.New(outgoing.Options{Transport: rt, MaxReply: limit})
+	require.NoError(t, err)
 	return r
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Notation is one series of a rule test in Prometheus' own notation.
+// Notation is one series of a rule test in Prometheus' own notation. The tags
+// are those of package document.
 type Notation struct {
 	// Series is a metric with its labels, as in sig_cpu{cluster="a"}.
-	Series string
+	Series string `yaml:"series" check:"required"`
 	// Values are its samples, as in "0.1x10 stale _x3 1+2x5".
-	Values string
+	Values string `yaml:"values" check:"required"`
 }
 
 // maxNotationValues bounds one series, for "0x1000000000" is short to write and

@@ -111,6 +111,7 @@ func TestRemoteSendsItsParameters(t *testing.T) {
 	require.Regexp(t, `^(7|6\.\d+)$`, form["timeout"][0], "the server gives up when we do")
 	require.Equal(t, "team", header.Get("X-Scope-OrgID"))
 	require.Equal(t, "zeta-scaler", header.Get("User-Agent"))
+	require.Equal(t, "identity", header.Get("Accept-Encoding"), "the server is on this machine")
 }
 
 func TestRemoteFallsBackToGet(t *testing.T) {
@@ -195,7 +196,7 @@ func TestRemoteOddReplies(t *testing.T) {
 		}, false, "reading gzip", "bad_response"},
 		{"redirect loop", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
-		}, false, "stopped after 10 redirects", "redirect"},
+		}, false, "stopped after 5 redirects", "redirect"},
 		{"redirect that loses the query", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/login?token=secret", http.StatusFound)
 		}, false, "in a way that loses the query", "redirect"},

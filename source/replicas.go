@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/prometheus/client_golang/api"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
 )
 
 // replicas are the addresses of one logical source. All queries go to the
@@ -37,12 +41,19 @@ type replica struct {
 	client api.Client
 	// name is the address as it may be shown.
 	name string
+	// encoding is the Accept-Encoding that it is asked with.
+	encoding string
 	// getOnly is set once the address refused POST but took GET.
 	getOnly atomic.Bool
-	health  health
+	health  *health
+	contact *contact.Log
 }
 
 func newReplicas(all []*replica, logger *slog.Logger, m *replicaMetrics) *replicas {
+	for _, r := range all {
+		r.health = newHealth(logger.With("url", r.name))
+		r.contact = contact.New("prometheus", r.name, nil)
+	}
 	return &replicas{all: all, logger: logger, metrics: m, turn: make(chan struct{}, 1)}
 }
 
@@ -107,17 +118,16 @@ func (rs *replicas) attempt(ctx context.Context, what string, r *replica, keepHa
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 		defer cancel()
 	}
+	note := r.contact.Begin()
 	err := request(ctx, r)
 	switch {
 	case answered(err):
-		if r.health.good(what) {
-			rs.logger.Info("prometheus answers again", "url", r.name)
-		}
+		r.health.good(what)
+		note(nil)
 	case reasonOf(err) == reasonCanceled: // says nothing about the replica
 	default:
-		if r.health.bad(what) {
-			rs.logger.Warn("prometheus gives no answer", "url", r.name, "reason", string(reasonOf(err)), "err", err)
-		}
+		r.health.bad(what, err)
+		note(err)
 	}
 	return err
 }
@@ -142,10 +152,11 @@ func anys(errs []error) []any {
 	return all
 }
 
-// health remembers which queries a replica gives no answer to, so that a change
-// of state is logged once: one query that always times out beside others that
-// do not is one state, not an alternation.
+// health remembers which queries a replica gives no answer to: one query that
+// always times out beside others that do not is one state, not an alternation.
 type health struct {
+	silent *trouble.State
+
 	mu      sync.Mutex
 	failing map[string]time.Time
 }
@@ -156,34 +167,33 @@ const (
 	forgetFailing = 15 * time.Minute
 )
 
-// bad notes a failure and reports whether everything was well before.
-func (h *health) bad(what string) (first bool) {
+func newHealth(logger *slog.Logger) *health {
+	return &health{
+		silent:  trouble.New(logger, slog.LevelWarn, "prometheus gives no answer", "prometheus answers again"),
+		failing: map[string]time.Time{},
+	}
+}
+
+// bad notes a missing answer.
+func (h *health) bad(what string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first = len(h.failing) == 0
-	if h.failing == nil {
-		h.failing = make(map[string]time.Time)
-	}
 	if len(h.failing) < maxFailing {
 		h.failing[what] = time.Now()
 	}
-	return first
+	h.silent.NoteIf(true, "reason", string(reasonOf(err)), "err", err)
 }
 
-// good notes an answer and reports whether everything is well again.
-func (h *health) good(what string) (last bool) {
+// good notes an answer.
+func (h *health) good(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.failing) == 0 {
-		return false
+		return
 	}
 	delete(h.failing, what)
-	for w, since := range h.failing {
-		if time.Since(since) > forgetFailing {
-			delete(h.failing, w)
-		}
-	}
-	return len(h.failing) == 0
+	maps.DeleteFunc(h.failing, func(_ string, since time.Time) bool { return time.Since(since) > forgetFailing })
+	h.silent.NoteIf(len(h.failing) > 0)
 }
 
 // replicaMetrics show which replica is pinned.

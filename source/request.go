@@ -8,17 +8,18 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // query asks one question of whichever replica answers.
 func (r *Remote) query(ctx context.Context, path string, params url.Values) (envelope, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
-	if r.opts.LookbackDelta > 0 {
-		params.Set("lookback_delta", seconds(r.opts.LookbackDelta.Milliseconds()))
-	}
+	r.standardize(params)
 	var reply envelope
 	// An instant and a range of one expression are two questions: one may be
 	// answered while the other is not.
@@ -32,22 +33,33 @@ func (r *Remote) query(ctx context.Context, path string, params url.Values) (env
 	return reply, err
 }
 
-// request asks one replica. Expressions can be longer than a URL, so it posts
-// them, unless the replica is a proxy that lets only GET through.
+// standardize asks every server for the same lookback, and VictoriaMetrics, whose
+// name for it is another, for the instants that are meant: without nocache it
+// answers for one up to half a minute earlier, and moves ranges to multiples of
+// the step. What the configuration sets stays.
+func (r *Remote) standardize(params url.Values) {
+	ours := url.Values{"nocache": {"1"}}
+	if d := r.opts.LookbackDelta; d > 0 {
+		ours.Set("lookback_delta", seconds(d.Milliseconds()))
+		ours.Set("max_lookback", seconds(d.Milliseconds()))
+	}
+	for name, values := range ours {
+		if !r.opts.QueryParams.Has(name) {
+			params[name] = values
+		}
+	}
+}
+
+// request asks one replica.
 func (r *Remote) request(ctx context.Context, rep *replica, path string, params url.Values) (envelope, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		params.Set("timeout", seconds(max(time.Until(deadline).Milliseconds(), 1)))
 	}
-	if rep.getOnly.Load() {
+	if r.opts.Method == http.MethodGet || rep.getOnly.Load() {
 		return r.send(ctx, rep, http.MethodGet, path, params)
 	}
 	reply, err := r.send(ctx, rep, http.MethodPost, path, params)
-	var status *statusError
-	if !errors.As(err, &status) {
-		return reply, err
-	}
-	switch status.code {
-	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+	if r.opts.Method == "" && refusesPost(err) {
 		if got, getErr := r.send(ctx, rep, http.MethodGet, path, params); answered(getErr) {
 			rep.getOnly.Store(true)
 			return got, getErr
@@ -56,17 +68,31 @@ func (r *Remote) request(ctx context.Context, rep *replica, path string, params 
 	return reply, err
 }
 
-// send makes one HTTP request and judges the reply.
+// refusesPost reports whether a failure may come of the method: a proxy that
+// lets only GET through, or that drops the body, so that the server misses the
+// expression that we have sent.
+func refusesPost(err error) bool {
+	if status, ok := errors.AsType[*statusError](err); ok {
+		return slices.Contains([]int{
+			http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusLengthRequired,
+			http.StatusUnsupportedMediaType, http.StatusNotImplemented,
+		}, status.code)
+	}
+	q, ok := errors.AsType[*QueryError](err)
+	return ok && (strings.Contains(q.Message, "no expression found in input") || strings.Contains(q.Message, "missing `query` arg"))
+}
+
+// send makes one HTTP request and reads the reply.
 func (r *Remote) send(ctx context.Context, rep *replica, method, path string, params url.Values) (envelope, error) {
 	req, err := r.newRequest(ctx, rep, method, path, params)
 	if err != nil {
 		return envelope{}, noAnswer(reasonConnection, err)
 	}
 	start := time.Now()
-	in := &intake{long: r.long}
+	in := r.long.Intake(smallReply)
 	// Deferred, since decoding takes memory, too.
-	defer in.release()
-	resp, body, err := in.receive(ctx, r.client, req) //nolint:bodyclose // it is read and closed
+	defer in.Release()
+	resp, body, err := receive(ctx, r.client, req, in) //nolint:bodyclose // it is read and closed
 	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
 		if errors.Is(ctxErr, context.DeadlineExceeded) {
 			return envelope{}, noAnswerf(reasonTimeout, "no whole reply within %s: %w", time.Since(start).Round(time.Millisecond), ctxErr)
@@ -76,7 +102,8 @@ func (r *Remote) send(ctx context.Context, rep *replica, method, path string, pa
 	if err != nil {
 		return envelope{}, requestError(err)
 	}
-	return judge(resp, body)
+	e, err := readReply(resp, body)
+	return e, resp.Clean(err)
 }
 
 func (r *Remote) newRequest(ctx context.Context, rep *replica, method, path string, params url.Values) (*http.Request, error) {
@@ -100,7 +127,7 @@ func (r *Remote) newRequest(ctx context.Context, rep *replica, method, path stri
 		// that the server had closed. Without a value it is not sent.
 		req.Header["Idempotency-Key"] = nil
 	}
-	req.Header.Set("Accept-Encoding", "gzip")
+	req.Header.Set("Accept-Encoding", rep.encoding)
 	for name, value := range r.opts.Headers {
 		req.Header.Set(name, value)
 	}
@@ -115,7 +142,7 @@ type statusError struct {
 
 // Error is the status line, what the reply says about it, and what to do.
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
+	text := outgoing.StatusText(e.code)
 	if e.message != "" {
 		text += ": " + e.message
 	}
@@ -124,6 +151,9 @@ func (e *statusError) Error() string {
 	}
 	return text
 }
+
+// maxWords bounds what an error repeats of a reply, in bytes.
+const maxWords = 300
 
 func statusHint(code int) string {
 	switch {
@@ -141,8 +171,8 @@ func statusHint(code int) string {
 	return ""
 }
 
-// judge tells answers from everything else that can stand in a reply.
-func judge(resp *http.Response, body []byte) (envelope, error) {
+// readReply tells answers from everything else that can stand in a reply.
+func readReply(resp *outgoing.Reply, body []byte) (envelope, error) {
 	code := resp.StatusCode
 	isJSON := jsonBody(resp)
 	switch {
@@ -151,6 +181,7 @@ func judge(resp *http.Response, body []byte) (envelope, error) {
 			resp.Header.Get("Content-Type"))
 	case code/100 == 2:
 		e, err := decode(body)
+		e.eachWord(resp.Redact)
 		if err == nil && e.status == "error" {
 			return envelope{}, apiError(http.StatusUnprocessableEntity, e)
 		}
@@ -160,17 +191,20 @@ func judge(resp *http.Response, body []byte) (envelope, error) {
 	if isJSON {
 		if decoded, err := decode(body); err == nil && decoded.status == "error" {
 			e = decoded
+			e.eachWord(resp.Redact)
 		}
 	}
 	if e.status == "error" && (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) {
 		return envelope{}, apiError(code, e)
 	}
-	return envelope{}, noAnswer(statusReason(code, e.errorType), &statusError{code: code, message: clip(e.message)})
+	return envelope{}, noAnswer(statusReason(code, e.errorType), &statusError{code: code, message: outgoing.OneLine(e.message, maxWords)})
 }
 
-func jsonBody(resp *http.Response) bool {
+// jsonBody reports whether a reply is JSON; VictoriaMetrics calls that of a raw
+// range application/stream+json.
+func jsonBody(resp *outgoing.Reply) bool {
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return err == nil && media == "application/json"
+	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
 // badReply passes on the verdict about a decoded body; a histogram in it is an
@@ -183,29 +217,51 @@ func badReply(e envelope, err error) error {
 	case err != nil:
 		return noAnswerf(reasonBadResponse, "reply is not the query API's JSON: %w", err)
 	case e.status != "success":
-		return noAnswerf(reasonBadResponse, "reply has status %q, expected success", clip(e.status))
+		return noAnswerf(reasonBadResponse, "reply has status %q, expected success", outgoing.OneLine(e.status, maxWords))
 	}
 	return nil
 }
 
 // apiError is what the API says about a query. Only bad data and execution are
-// about the expression; other implementations of the API put the number of the
-// HTTP status where Prometheus has a word.
+// about the expression, unless the server says that a part of it was away; other
+// implementations of the API put the number of the HTTP status where Prometheus
+// has a word.
 func apiError(code int, e envelope) error {
 	q := &QueryError{Type: e.errorType, Message: e.message}
 	switch e.errorType {
-	case badData, execution:
-		return q
 	case "timeout":
 		return noAnswer(reasonTimeout, errors.New(q.Error()))
 	case "canceled", "internal", "unavailable", "too_many_requests", "not_found", "server_error":
 		return noAnswer(reasonUnavailable, errors.New(q.Error()))
+	}
+	if r := ofItself(e.message); r != "" {
+		return noAnswer(r, errors.New(q.Error()))
+	}
+	if e.errorType == badData || e.errorType == execution {
+		return q
 	}
 	q.Type = execution
 	if code == http.StatusBadRequest {
 		q.Type = badData
 	}
 	return q
+}
+
+// ofItself is the reason of a message in which a server says that it was not able
+// to get at its samples, "" for one about the expression. Thanos answers 422
+// execution while a store is away and partial answers are denied; VictoriaMetrics
+// has 422 for its own time-out.
+func ofItself(message string) reason {
+	switch {
+	case strings.Contains(message, "rpc error: code = DeadlineExceeded"), strings.Contains(message, "context deadline exceeded"),
+		strings.Contains(message, "timeout exceeded"):
+		return reasonTimeout
+	case strings.Contains(message, "rpc error: code = InvalidArgument"):
+		return ""
+	case strings.Contains(message, "rpc error: code = "), strings.Contains(message, "connection refused"), strings.Contains(message, "no such host"):
+		return reasonUnavailable
+	}
+	return ""
 }
 
 func statusReason(code int, errorType string) reason {
@@ -219,14 +275,4 @@ func statusReason(code int, errorType string) reason {
 	default:
 		return reasonStatus
 	}
-}
-
-// clip keeps a message from a stranger to one line of bearable length.
-func clip(s string) string {
-	const limit = 300
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	return s
 }

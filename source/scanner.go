@@ -164,7 +164,29 @@ func (s *scanner) number() (float64, error) {
 	if c != '-' && (c < '0' || c > '9') {
 		return 0, s.unexpected("a number")
 	}
-	return strconv.ParseFloat(string(s.literal()), 64)
+	text := s.literal()
+	if whole, ok := digits(text); ok {
+		return float64(whole), nil
+	}
+	return strconv.ParseFloat(string(text), 64)
+}
+
+// exactDigits is how many digits every whole number has that a float64 holds
+// exactly.
+const exactDigits = 15
+
+// digits reads a short whole number, as most times are.
+func digits(text []byte) (whole int64, ok bool) {
+	if len(text) == 0 || len(text) > exactDigits {
+		return 0, false
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		whole = 10*whole + int64(c-'0')
+	}
+	return whole, true
 }
 
 // raw skips a value and returns it unread.

@@ -19,8 +19,9 @@ import (
 )
 
 // Temporary is a TSDB for virtual time: samples may lie anywhere on the time
-// line, nothing is compacted or dropped, and nothing survives Close. Rule
-// tests and the demo write to it and query it through an Engine.
+// line, nothing is compacted, or dropped without Forget, and nothing survives
+// Close. Rule tests, the demo and simulations write to it and query it through an
+// Engine.
 type Temporary struct {
 	db *tsdb.DB
 	// remove is the folder to delete on Close, empty if the caller owns it.
@@ -73,6 +74,18 @@ func temporaryOptions() *tsdb.Options {
 // Querier makes a Temporary a storage.Queryable; times are Unix milliseconds.
 func (t *Temporary) Querier(mint, maxt int64) (storage.Querier, error) {
 	return t.db.Querier(mint, maxt)
+}
+
+// Forget drops samples that lie before a time, and series that have none but those:
+// a simulation of days reads back only a little. Nothing may lie before that time
+// that is appended later.
+func (t *Temporary) Forget(before time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.db.Head().Truncate(before.UnixMilli()); err != nil {
+		return fmt.Errorf("forgetting what lies before %s: %w", instant(before.UnixMilli()), err)
+	}
+	return nil
 }
 
 // Close closes the database and removes its folder if it made it.

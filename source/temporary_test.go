@@ -130,3 +130,26 @@ func TestStaleMarkerEndsASeries(t *testing.T) {
 	require.True(t, math.IsNaN(value(t, e, "m", at(14))), "an ordinary NaN is a value")
 	absent(t, e, "m", at(15))
 }
+
+// TestTemporaryForgets: what lies before a time is gone with its series, what comes
+// after stays and goes on.
+func TestTemporaryForgets(t *testing.T) {
+	db := openTemporary(t)
+	e := newEngine(t, db)
+	points := func(from, to int64) (ps []source.Point) {
+		for s := from; s < to; s += 15 {
+			ps = append(ps, source.Point{T: at(s).UnixMilli(), V: float64(s)})
+		}
+		return ps
+	}
+	require.NoError(t, db.Append(
+		source.Series{Labels: labels.FromStrings("__name__", "old"), Points: points(0, 3600)},
+		source.Series{Labels: labels.FromStrings("__name__", "m"), Points: points(0, 36000)},
+	))
+	require.NoError(t, db.Forget(at(30000)))
+	absent(t, e, "count_over_time(old[10h])", at(36000))
+	require.InDelta(t, 35985, value(t, e, "m", at(36000)), 0)
+	require.InDelta(t, 400, value(t, e, "count_over_time(m[10h] @ 36000)", at(36000)), 120, "whole chunks go")
+	require.NoError(t, db.Append(source.Series{Labels: labels.FromStrings("__name__", "m"), Points: points(36000, 36100)}))
+	require.InDelta(t, 36090, value(t, e, "m", at(36100)), 0)
+}

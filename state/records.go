@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -22,6 +23,8 @@ const (
 	LimitsEntry   = "limits"
 	// ActionEntry is an action that is over, with all its transitions.
 	ActionEntry = "action"
+	// DrainEntry is a drain that is over, with all its jobs and transitions.
+	DrainEntry = "drain"
 	// AuditEntry is a change that somebody made through the API.
 	AuditEntry = "audit"
 )
@@ -113,47 +116,96 @@ type ExecutionRecord struct {
 	// OtherWriterSince is when it was found; a resume after it accepts what is
 	// there.
 	OtherWriterSince time.Time `json:"otherWriterSince,omitzero"`
-	// CheckAt is when an action that succeeded is looked at again: if its
-	// trigger has not changed by then, the scaling was ineffective.
-	CheckAt time.Time `json:"checkAt,omitzero"`
+	// Trial is the action that succeeded last, until it is known whether it
+	// helped; nil if that is known.
+	Trial *Trial `json:"trial,omitempty"`
+	// Tried are the latest actions in a row that did not help.
+	Tried []scaling.Tried `json:"tried,omitempty"`
+	// IneffectiveSince is when the next was held for them, zero if it is not.
+	IneffectiveSince time.Time `json:"ineffectiveSince,omitzero"`
+	// Seen is the recent past of the inventory, where the platform cannot be
+	// observed: ever fewer workers, the last entry is what is there.
+	Seen []Seen `json:"seen,omitempty"`
+	// FencedTarget is the target that carries our fence since a write of ours,
+	// empty if none does: if it is missing there, somebody else has written.
+	FencedTarget string `json:"fencedTarget,omitempty"`
 }
 
-// ControlRecord is what operators set at run time, for one scope or, under
-// GlobalKey, for the whole service.
-type ControlRecord struct {
-	Paused bool `json:"paused"`
-	// Reason and By say why and by whom it was paused or changed.
-	Reason string `json:"reason,omitempty"`
-	By     string `json:"by,omitempty"`
-	// PausedUntil ends the pause by itself; zero is until resumed.
-	PausedUntil time.Time `json:"pausedUntil,omitzero"`
-	// MinWorkers, MaxWorkers and Mode override the configuration; nil does not.
-	MinWorkers *int          `json:"minWorkers,omitempty"`
-	MaxWorkers *int          `json:"maxWorkers,omitempty"`
-	Mode       *scaling.Mode `json:"mode,omitempty"`
-	UpdatedAt  time.Time     `json:"updatedAt"`
-	// ResumedAt is when somebody last resumed the scope, paused or not: it says
-	// that what the platform has now is accepted.
-	ResumedAt time.Time `json:"resumedAt,omitzero"`
+// Trial is an action that has brought its workers, with what asked for them.
+type Trial struct {
+	From     *int                `json:"from"`
+	Target   int                 `json:"target"`
+	Row      scaling.RowID       `json:"row,omitempty"`
+	Triggers []scaling.Condition `json:"triggers,omitempty"`
+	// CheckAt is when what asks is compared with that.
+	CheckAt time.Time `json:"checkAt"`
 }
 
-// PausedAt reports whether the pause holds at t.
-func (c ControlRecord) PausedAt(t time.Time) bool {
-	return c.Paused && (c.PausedUntil.IsZero() || t.Before(c.PausedUntil))
+// Seen is how many workers the inventory showed, and until when.
+type Seen struct {
+	Workers int       `json:"workers"`
+	At      time.Time `json:"at"`
 }
 
-// Overlay lays what was set at run time over what the configuration says.
-func (c ControlRecord) Overlay(b scaling.Bounds, m scaling.Mode) (scaling.Bounds, scaling.Mode) {
-	if c.MinWorkers != nil {
-		b.Min = *c.MinWorkers
+// HeldFor are the actions for which the next is held at t, nil if it is not;
+// resumed is when an operator last said to go on.
+func (r ExecutionRecord) HeldFor(t time.Time, resumed ...time.Time) []scaling.Tried {
+	if r.IneffectiveSince.IsZero() || !t.Before(r.IneffectiveSince.Add(scaling.IneffectiveHold)) {
+		return nil
 	}
-	if c.MaxWorkers != nil {
-		b.Max = *c.MaxWorkers
+	for _, at := range resumed {
+		if at.After(r.IneffectiveSince) {
+			return nil
+		}
 	}
-	if c.Mode != nil {
-		m = *c.Mode
-	}
-	return b, m
+	return r.Tried
+}
+
+// DrainRecord is what the drainer keeps about a scope. It stays when the scope is
+// gone as long as a drain is open: a job that was stopped is to be restored.
+type DrainRecord struct {
+	// Epoch is that of the leader that wrote the record.
+	Epoch uint64 `json:"epoch,omitempty"`
+	// Open is the drain that is not over, nil if there is none.
+	Open *scaling.Drain `json:"open,omitempty"`
+	// Last is the latest one that is over, nil if there was none: its
+	// recommendation is never carried out again.
+	Last *scaling.Drain `json:"last,omitempty"`
+	// CooldownUntil is set when a worker is gone, BackoffUntil when a drain went
+	// back; zero when there is none.
+	CooldownUntil time.Time `json:"cooldownUntil,omitzero"`
+	BackoffUntil  time.Time `json:"backoffUntil,omitzero"`
+	// Failures counts the drains that went back since the last that did not: the
+	// back-off doubles with each.
+	Failures int `json:"failures,omitempty"`
+	// Others is how far the jobs that were not on the worker had read when it was
+	// empty, by id: what the engine restores falls behind.
+	Others map[string]int64 `json:"others,omitempty"`
+	// OtherWriterSince is when another writer of the target was found, zero if none
+	// is known: an operator who resumes the scope later accepts what is there.
+	OtherWriterSince time.Time `json:"otherWriterSince,omitzero"`
+	// Gone is when workers were seen to be gone, the latest last, MaxGone at most:
+	// for a while they are still in what Zeta's inventory is known to have been.
+	Gone []time.Time `json:"gone,omitempty"`
+}
+
+// MaxGone bounds DrainRecord.Gone.
+const MaxGone = 16
+
+// NoteGone notes that a worker is gone, and changes nothing that a copy of the
+// record points to.
+func (r *DrainRecord) NoteGone(at time.Time) {
+	r.Gone = append(slices.Clone(r.Gone[max(0, len(r.Gone)-MaxGone+1):]), at)
+}
+
+// InFlight reports whether a drain has begun and is not over.
+func (r DrainRecord) InFlight() bool { return r.Open != nil && r.Open.State != scaling.DrainPending }
+
+// Changing reports whether the drain in flight is about to change the target.
+// Once the worker is gone, or stays, only jobs are still to be restored, which may
+// need more workers.
+func (r DrainRecord) Changing() bool {
+	return r.InFlight() && r.Open.GivenUp == "" && r.Open.GoneAt.IsZero()
 }
 
 // TickRecord is the last tick of one rule set that was published.
@@ -162,6 +214,9 @@ type TickRecord struct {
 	Last    time.Time `json:"last"`
 	// Kept is the last tick that was final: later ones were provisional.
 	Kept time.Time `json:"kept,omitzero"`
+	// Aging is the time by which the history ages: the clock's, but never faster
+	// than ticks pass.
+	Aging time.Time `json:"aging,omitzero"`
 }
 
 // AlertRecord is what the notifier keeps about a scope: the alerts that fired
@@ -184,6 +239,20 @@ type FiredAlert struct {
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
 }
 
+// JobRecord is the config of a job that was submitted through the API.
+type JobRecord struct {
+	// Cluster is the cluster's name in the configuration, Job the id in Zeta.
+	Cluster string `json:"cluster"`
+	Job     string `json:"job"`
+	Name    string `json:"name"`
+	// Format is json, hocon or sql.
+	Format string    `json:"format"`
+	By     string    `json:"by,omitempty"`
+	At     time.Time `json:"at"`
+	// Sealed is the text, encrypted: there may be secrets in it.
+	Sealed []byte `json:"sealed"`
+}
+
 // Decode reads the typed value of a record. Fields that this version does not
 // know are ignored, so that a store survives a downgrade.
 func Decode[T any](r Record) (T, error) {
@@ -203,8 +272,9 @@ func NewPut(kind Kind, key string, version uint64, value any) (Put, error) {
 	return Put{Kind: kind, Key: key, Version: version, Value: b}, nil
 }
 
-// Load reads one typed record with its version. A missing record is the zero
-// value and version 0, which is what the first Put of it needs.
+// Load reads one typed record with its version, whatever its type; who knows the
+// kind has a Table. A missing record is the zero value and version 0, which is
+// what the first Put of it needs.
 func Load[T any](ctx context.Context, s Store, kind Kind, key string) (value T, version uint64, err error) {
 	r, err := s.Get(ctx, kind, key)
 	switch {

@@ -57,6 +57,28 @@ func TestRecordsAsJSON(t *testing.T) {
 				`"backoffUntil":"2026-01-02T03:04:05Z","actionInFlight":true}`,
 		},
 		"nothing to execute": {state.ExecutionRecord{}, `{}`},
+		"drain": {
+			state.DrainRecord{
+				Epoch: 7,
+				Open: &scaling.Drain{
+					ID: "7-3-prod", Scope: "prod", RecommendationID: "7-3-prod", Generation: 3, MasterEpoch: 7,
+					Worker: "zeta-worker-2", Address: "10.0.0.3:5801", Actuator: "kubernetes", State: scaling.DrainDraining,
+					Transitions: []scaling.DrainTransition{{State: scaling.DrainDraining, At: at, Reason: "idle"}},
+					Jobs: []scaling.DrainJob{{
+						ID: "4501", Name: "orders", Mode: "STREAMING", Step: scaling.JobStopping, StopAt: at, Stops: 1, AskedAt: at,
+					}},
+					HoldJob: "900", Slots: 4, Deadline: at,
+				},
+				CooldownUntil: at, BackoffUntil: at, Failures: 1, Others: map[string]int64{"4502": 12},
+			},
+			`{"epoch":7,"open":{"id":"7-3-prod","scope":"prod","recommendationId":"7-3-prod","generation":3,"masterEpoch":7,` +
+				`"worker":"zeta-worker-2","address":"10.0.0.3:5801","actuator":"kubernetes","state":"DRAINING",` +
+				`"transitions":[{"state":"DRAINING","at":"2026-01-02T03:04:05Z","reason":"idle"}],` +
+				`"jobs":[{"id":"4501","name":"orders","mode":"STREAMING","step":"stopping","stopAt":"2026-01-02T03:04:05Z","stops":1,` +
+				`"askedAt":"2026-01-02T03:04:05Z"}],"holdJob":"900","slots":4,"deadline":"2026-01-02T03:04:05Z"},` +
+				`"cooldownUntil":"2026-01-02T03:04:05Z","backoffUntil":"2026-01-02T03:04:05Z","failures":1,"others":{"4502":12}}`,
+		},
+		"nothing to drain": {state.DrainRecord{}, `{}`},
 		"tick": {
 			state.TickRecord{RuleSet: "zeta-auto", Last: at},
 			`{"ruleSet":"zeta-auto","last":"2026-01-02T03:04:05Z"}`,

@@ -22,12 +22,17 @@ const (
 	Decision Kind = "decision"
 	// Execution is written by the executor, one per scope.
 	Execution Kind = "execution"
+	// Drain is written by the drainer, one per scope.
+	Drain Kind = "drain"
 	// Control is written by the API, one per scope; key "" is the whole service.
 	Control Kind = "control"
 	// Tick is written by the evaluator, one per rule set: its last tick.
 	Tick Kind = "tick"
 	// Alert is written by the notifier, one per scope that has alerts.
 	Alert Kind = "alert"
+	// Job is written by the API, one per job that was submitted through it; key
+	// "CLUSTER/ID".
+	Job Kind = "job"
 )
 
 // Errors that every store returns.
@@ -72,13 +77,15 @@ type Entry struct {
 	// At is kept in microseconds, UTC.
 	At     time.Time
 	Action string
-	// Kind is "decision" or "limits".
+	// Kind is one of the history kinds: DecisionEntry and its like.
 	Kind  string
 	Value json.RawMessage
 }
 
-// Batch is written in one transaction: all of it or nothing. It may name a
-// record only once.
+// Batch is written in one transaction: all of it or nothing. A store may split
+// only what is too large for it, and only between scopes: what belongs to one
+// scope is written together, and the records of no scope (leader, tick) last. It
+// may name a record only once.
 type Batch struct {
 	Puts    []Put
 	Removes []Remove
@@ -98,21 +105,34 @@ type Filter struct {
 	Limit int
 }
 
+// Retention says how much history is kept.
+type Retention struct {
+	// Records is how many entries are kept of each scope and kind.
+	Records int
+	// Oldest is the time of the oldest that are kept, zero for any.
+	Oldest time.Time
+	// Gone, if > 0, is of how many scopes without a Decision record history is
+	// kept: those with the newest. That of the whole service (GlobalKey) stays.
+	Gone int
+}
+
 // Store is the one interface of all implementations. When Apply returns nil
-// the batch is durable. After an error of Apply nothing of the batch is
-// visible.
+// the batch is durable. After an error of Apply nothing of the batch is visible,
+// unless the store had to split it, or does not know what became of it.
 type Store interface {
 	// Get fails with ErrNotFound if there is no such record.
 	Get(ctx context.Context, kind Kind, key string) (Record, error)
 	// List returns all records of a kind as of one moment, sorted by key.
 	List(ctx context.Context, kind Kind) ([]Record, error)
-	// Apply writes the batch and returns the new versions of its Puts in order.
-	// It fails with ErrConflict if any version does not match.
-	Apply(ctx context.Context, b Batch) ([]uint64, error)
+	// Apply writes the batch under a fence and returns the new versions of its
+	// Puts in order. It fails with ErrFenced if the stored Leader record has a
+	// newer epoch than the fence (see Fence.CheckLeader), else with ErrConflict if
+	// any version does not match. The epoch is read in the transaction of the
+	// batch: nothing of an older leader gets in after a newer epoch was stored.
+	Apply(ctx context.Context, f Fence, b Batch) ([]uint64, error)
 	History(ctx context.Context, f Filter) ([]Entry, error)
-	// Trim keeps at most maxRecords per scope and kind, none older than oldest
-	// (zero: of any age).
-	Trim(ctx context.Context, maxRecords int, oldest time.Time) error
+	// Trim deletes the history that need not be kept.
+	Trim(ctx context.Context, keep Retention) error
 	// Check reports whether the store can be used now.
 	Check(ctx context.Context) error
 	Close() error

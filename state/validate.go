@@ -72,11 +72,19 @@ func (b Batch) Empty() bool {
 // Valid reports whether k is one of the kinds of this package.
 func (k Kind) Valid() bool {
 	switch k {
-	case Leader, Decision, Execution, Control, Tick, Alert:
+	case Leader, Decision, Execution, Drain, Control, Tick, Alert, Job:
 		return true
 	default:
 		return false
 	}
+}
+
+// Validate reports why a retention makes no sense.
+func (r Retention) Validate() error {
+	if r.Records < 0 {
+		return fmt.Errorf("%w: at most %d history records per scope", ErrInvalid, r.Records)
+	}
+	return nil
 }
 
 // Validate reports why a filter selects nothing that makes sense.

@@ -1,23 +1,21 @@
 package web
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
-	"regexp"
+	"reflect"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/crypto/bcrypt"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
-// fileConfig is a web configuration file in the exporter toolkit's format.
+// fileConfig is a web configuration file in the exporter toolkit's format. The
+// tags are explained in package document.
 type fileConfig struct {
 	TLS   *tlsConfig        `yaml:"tls_server_config"`
 	HTTP  httpConfig        `yaml:"http_server_config"`
@@ -49,61 +47,97 @@ func headers() []string {
 	}
 }
 
-// readFile reads and checks a web configuration file; "" is an empty one.
+// Limits on what is read at all.
+const (
+	maxFileBytes = 1 << 20
+	maxDepth     = 16
+)
+
+// readFile reads and checks a web configuration file; "" is an empty one. What
+// is wrong with it is a *document.ErrorList.
 func readFile(path string) (*fileConfig, error) {
-	c := &fileConfig{}
 	if path == "" {
-		return c, nil
+		return &fileConfig{}, nil
 	}
-	b, err := os.ReadFile(path)
+	b, err := readBounded(path, maxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading the web configuration: %w", err)
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(b))
-	dec.KnownFields(true)
-	if err := dec.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %s", path, yamlMessage(err))
+	return parseFile(path, b)
+}
+
+func parseFile(path string, content []byte) (*fileConfig, error) {
+	c := &fileConfig{}
+	report, root := document.Parse(path, content, document.ParseOptions{MaxBytes: maxFileBytes, MaxDepth: maxDepth, Secrets: true})
+	r := &reader{places: document.Places{}, dir: filepath.Dir(path)}
+	r.Decoder = &document.Decoder{
+		Report: report, Schema: r.schema(), Name: path, EmptyIsNone: true,
+		Note: func(path string, n *yaml.Node) { r.places[path] = report.Pos(n) },
 	}
-	if err := c.check(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if root != nil {
+		r.Decode(root, c, "the web configuration")
+		r.check(c)
+	}
+	if len(report.Errors) > 0 {
+		document.Sort(report.Errors)
+		return nil, &document.ErrorList{Diagnostics: report.Errors}
 	}
 	return c, nil
 }
 
-var (
-	goType    = regexp.MustCompile(` not found in type web\.\w+`)
-	yamlValue = regexp.MustCompile("cannot unmarshal (\\S+)(?: `[^`]*`)? into \\S+")
-)
-
-// yamlMessage says an error of the YAML library without names of Go types, and
-// without values, which may be passwords.
-func yamlMessage(err error) string {
-	m := strings.TrimPrefix(err.Error(), "yaml: ")
-	m = strings.ReplaceAll(strings.TrimPrefix(m, "unmarshal errors:\n  "), "\n  ", "; ")
-	m = goType.ReplaceAllString(m, " is not known here")
-	return yamlValue.ReplaceAllString(m, "a value of the wrong type ($1)")
+// reader decodes one file.
+type reader struct {
+	*document.Decoder
+	places document.Places
+	// dir is the file's folder, which relative paths are relative to.
+	dir string
 }
 
-// check reports everything that is wrong and makes paths relative to the
-// file's folder absolute.
-func (c *fileConfig) check(dir string) error {
-	var errs []error
+func (r *reader) schema() *document.Schema {
+	return &document.Schema{
+		Types: map[reflect.Type]document.DecodeFunc{
+			reflect.TypeFor[tlsVersion]():  decodeVersion,
+			reflect.TypeFor[cipherSuite](): decodeSuite,
+			reflect.TypeFor[curve]():       decodeCurve,
+		},
+		Words: map[string]document.WordFunc{
+			"path": func(_ *document.Decoder, _ *yaml.Node, s, _ string, _ document.Path) (string, bool) {
+				if filepath.IsAbs(s) {
+					return s, true
+				}
+				return filepath.Join(r.dir, s), true
+			},
+		},
+	}
+}
+
+// fail reports an error at a path.
+func (r *reader) fail(path, hint, format string, args ...any) {
+	at, ok := r.places[path]
+	for !ok && strings.Contains(path, ".") {
+		path = path[:strings.LastIndex(path, ".")]
+		at, ok = r.places[path]
+	}
+	r.Add(document.SeverityError, at, document.CheckValue, hint, "%s: %s", path, fmt.Sprintf(format, args...))
+}
+
+// check reports what no value can be judged by alone.
+func (r *reader) check(c *fileConfig) {
 	for _, user := range slices.Sorted(maps.Keys(c.Users)) {
-		if _, err := bcrypt.Cost([]byte(c.Users[user])); err != nil {
-			// The text of a wrong hash may be a password.
-			errs = append(errs, fmt.Errorf("basic_auth_users: the value of user %q is not a bcrypt hash; make one with: htpasswd -nBC 10 %s", user, user))
+		if err := checkUser(user, c.Users[user]); err != nil {
+			r.fail(document.Join("basic_auth_users", user), "make one with: htpasswd -nBC 10 "+user, "%v", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.HTTP.Headers)) {
+		path := document.Join("http_server_config.headers", name)
 		switch value := c.HTTP.Headers[name]; {
 		case !slices.Contains(headers(), http.CanonicalHeaderKey(name)) && !slices.Contains(headers(), name):
-			errs = append(errs, fmt.Errorf("http_server_config.headers: %s cannot be set, only %s", name, strings.Join(headers(), ", ")))
+			r.fail(path, "", "%s cannot be set, only %s", name, strings.Join(headers(), ", "))
 		case strings.ContainsAny(value, "\r\n\x00"):
-			errs = append(errs, fmt.Errorf("http_server_config.headers: %s has a line break in it", name))
+			r.fail(path, "", "there is a line break in it")
 		}
 	}
 	if c.TLS != nil {
-		errs = append(errs, c.TLS.check(dir))
+		r.checkTLS(c.TLS)
 	}
-	return errors.Join(errs...)
 }

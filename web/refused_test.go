@@ -47,7 +47,7 @@ func TestStalledRequestsAreRefusedSoon(t *testing.T) {
 				auth, err := newAuthenticator(o, nil)
 				require.NoError(t, err)
 				l := make(pipes)
-				s := &Server{o: o, file: &fileConfig{}, auth: auth, listener: l}
+				s := &Server{o: o, file: &fileConfig{}, auth: auth, listener: l, connections: newConnections(8), readers: newReaders()}
 				ctx, stop := context.WithCancel(t.Context())
 				served := make(chan error, 1)
 				go func() { served <- s.Serve(ctx, echo) }()

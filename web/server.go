@@ -3,18 +3,17 @@ package web
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // Limits of every server. They are far above what people and Prometheus need.
@@ -51,9 +50,16 @@ type Options struct {
 	BearerTokensFile string
 	// OpenReads lets requests that change nothing pass without a credential.
 	OpenReads bool
+	// Hosts are names by which the server is reached without a credential, beside
+	// addresses, names of the machine and names that no public domain has; "*." at
+	// the beginning stands for all names below, "*" is every name.
+	Hosts []string
 	// EnableLifecycle lets POST /-/reload pass without one, provided that the
 	// listener is on a loopback address.
 	EnableLifecycle bool
+	// OwnBounds says that the handler bounds by itself how many requests without a
+	// credential it answers at once, and what they cost.
+	OwnBounds bool
 	// Logger gets the address, requests at debug, and what the caller of a failed
 	// request must not see; nil discards it.
 	Logger *slog.Logger
@@ -64,7 +70,11 @@ type Server struct {
 	o        Options
 	file     *fileConfig
 	auth     *authenticator
+	hosts    hosts
 	listener net.Listener
+	// connections and readers bound what everybody may take.
+	connections *connections
+	readers     *readers
 }
 
 // Listen reads the files, checks that the options make sense together and
@@ -87,14 +97,32 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.ListenAddress)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", o.ListenAddress, err)
+		return nil, fmt.Errorf("listening on %s: %w%s", o.ListenAddress, err, listenHint(err))
 	}
 	if o.EnableLifecycle && !loopback(l.Addr()) {
 		return nil, errors.Join(
 			fmt.Errorf("web.enable-lifecycle opens /-/reload without a credential and is only allowed on a loopback address, not on %s", l.Addr()),
 			l.Close())
 	}
-	return &Server{o: o, file: file, auth: auth, listener: netutil.LimitListener(l, maxConnections)}, nil
+	s := &Server{
+		o: o, file: file, auth: auth, hosts: newHosts(o.Hosts, o.ListenAddress), listener: l,
+		connections: newConnections(maxConnections), readers: newReaders(),
+	}
+	s.readers.unbounded = o.OwnBounds
+	return s, nil
+}
+
+// listenHint says what to do about an address that cannot be listened on.
+func listenHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "; another program has this port: stop it, or set another web.listen_address (--web.listen-address)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "; this machine has no such address: mend web.listen_address, or leave its host out"
+	case errors.Is(err, syscall.EACCES):
+		return "; ports below 1024 need a right: set another web.listen_address"
+	}
+	return ""
 }
 
 func loopback(a net.Addr) bool {
@@ -109,12 +137,13 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // seconds.
 func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 	srv := &http.Server{
-		Handler:           s.Protect(h),
+		Handler:           s.protect(h),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
+	s.connections.hook(srv)
 	done := make(chan error, 1)
 	go func() { done <- s.serve(srv) }()
 	s.o.Logger.Info("listening", "address", s.Addr().String(), "tls", s.file.TLS != nil)
@@ -152,8 +181,14 @@ func (s *Server) serve(srv *http.Server) error {
 	return srv.ServeTLS(s.listener, "", "")
 }
 
-// Protect puts the checks in front of a handler.
-func (s *Server) Protect(h http.Handler) http.Handler {
+// Told is a handler that is told of requests that did not get to it for want of
+// a credential: their sender may be a program whose errors nobody sees.
+type Told interface {
+	Refused(r *http.Request, status int)
+}
+
+// protect puts the checks in front of a handler.
+func (s *Server) protect(h http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		deny(w, http.StatusForbidden, "a page of another origin may not change anything here")
@@ -161,84 +196,89 @@ func (s *Server) Protect(h http.Handler) http.Handler {
 	checked := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, status, detail := s.refuse(r)
 		if status != 0 {
-			if s.o.OpenReads {
+			if s.o.OpenReads && status != http.StatusMisdirectedRequest {
 				status, detail = orImpossible(h, w, r, status, detail)
 			}
+			if told, ok := h.(Told); ok && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
+				told.Refused(r, status)
+			}
+			if status == http.StatusServiceUnavailable {
+				w.Header().Set("Retry-After", "1")
+			}
 			if status == http.StatusUnauthorized {
-				w.Header().Set("WWW-Authenticate", `Basic realm="zeta-scaler", charset="UTF-8"`)
+				for _, scheme := range s.auth.schemes() {
+					w.Header().Add("WWW-Authenticate", scheme)
+				}
 			}
 			deny(w, status, detail)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		h.ServeHTTP(w, r.WithContext(withUser(r.Context(), user)))
+		r = r.WithContext(withUser(r.Context(), user))
+		if user != "" || free(r) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		s.readers.serve(w, r, h, func() bool { return s.carriesCredential(r) })
 	}))
+	safe := s.connections.working(handler.Recovered(checked, s.o.Logger))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec, began := &recorder{ResponseWriter: w}, time.Now()
+		rec, began := &handler.Recorder{ResponseWriter: w}, time.Now()
 		defer s.log(r, rec, began)
-		defer s.recover(rec, r)
 		for name, value := range s.file.HTTP.Headers {
 			w.Header().Set(name, value)
 		}
-		checked.ServeHTTP(rec, r)
+		safe.ServeHTTP(rec, r)
 	})
 }
 
-// recorder notes what a handler answered.
-type recorder struct {
-	http.ResponseWriter
-	status int // 0: nothing was written
-}
-
-// WriteHeader notes the status that counts; informational ones do not.
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 && status >= http.StatusOK {
-		r.status = status
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-// Write begins an answer with status 200.
-func (r *recorder) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	return r.ResponseWriter.Write(b)
-}
-
-// Unwrap lets http.ResponseController reach flushing and deadlines.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
 // log says at debug what was asked and answered. The query is left out: people
 // put secrets into it.
-func (s *Server) log(r *http.Request, rec *recorder, began time.Time) {
+func (s *Server) log(r *http.Request, rec *handler.Recorder, began time.Time) {
 	s.o.Logger.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path,
-		"status", cmp.Or(rec.status, http.StatusOK), "duration", time.Since(began), "remote", r.RemoteAddr)
+		"status", cmp.Or(rec.Status, http.StatusOK), "duration", time.Since(began), "remote", r.RemoteAddr)
 }
 
 // refuse decides whether a request may pass; a status of 0 lets it. The user is
 // known where a credential was asked for.
 func (s *Server) refuse(r *http.Request) (user string, status int, detail string) {
 	changing := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+	open := !changing && s.o.OpenReads || s.o.EnableLifecycle && r.URL.Path == reloadPath
+	strange := open && !s.hosts.know(r.Host)
+	const misdirected = "the name in the header Host is not known here: set web.external_url, or add it to web.allowed_hosts"
 	switch {
 	case r.URL.Path == "/-/healthy" || r.URL.Path == "/-/ready":
 		return "", 0, "" // probes have no credential, and there is nothing to learn
-	case !changing && s.o.OpenReads:
+	case open && !strange:
 		return "", 0, ""
-	case s.o.EnableLifecycle && r.URL.Path == reloadPath:
-		return "", 0, ""
+	case strange && r.Header.Get("Authorization") == "":
+		return "", http.StatusMisdirectedRequest, misdirected
 	case !s.auth.possible():
 		return "", http.StatusForbidden, "this call needs a credential, and none is configured: give basic_auth_users in web.config_file, or web.bearer_tokens_file"
 	}
 	user, ok, err := s.auth.knows(r)
 	switch {
+	case errors.Is(err, errBusy):
+		return "", http.StatusServiceUnavailable, errBusy.Error()
 	case err != nil:
 		s.o.Logger.Error("credentials cannot be checked", "err", err)
 		return "", http.StatusInternalServerError, "credentials cannot be checked; the log says why"
+	case !ok && strange:
+		return "", http.StatusMisdirectedRequest, misdirected
 	case !ok:
 		return "", http.StatusUnauthorized, "a valid credential is needed: basic or bearer"
 	}
 	return user, 0, ""
+}
+
+// carriesCredential reports whether a request that needs no credential has a
+// valid one all the same.
+func (s *Server) carriesCredential(r *http.Request) bool {
+	if r.Header.Get("Authorization") == "" || !s.auth.possible() {
+		return false
+	}
+	_, ok, err := s.auth.knows(r)
+	return ok && err == nil
 }
 
 // orImpossible is the answer to a request that may not pass. Where no credential
@@ -247,11 +287,11 @@ func (s *Server) refuse(r *http.Request) (user string, status int, detail string
 func orImpossible(h http.Handler, w http.ResponseWriter, r *http.Request, status int, detail string) (int, string) {
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Body, ask.ContentLength = http.MethodOptions, http.NoBody, 0
-	told := &recorder{ResponseWriter: nowhere{}}
+	told := &handler.Recorder{ResponseWriter: nowhere{}}
 	h.ServeHTTP(told, ask)
 	allow := told.Header().Get("Allow")
 	switch {
-	case told.status == http.StatusNotFound:
+	case told.Status == http.StatusNotFound:
 		return http.StatusNotFound, "there is nothing at this path"
 	case allow != "" && !slices.Contains(strings.Split(allow, ", "), r.Method):
 		w.Header().Set("Allow", allow)
@@ -272,36 +312,9 @@ func (nowhere) WriteHeader(int) {}
 // Write does nothing.
 func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 
-// recover turns a panic of a handler into a 500 and a line in the log. An
-// answer that has begun is cut off, so that nobody takes it for whole.
-func (s *Server) recover(w *recorder, r *http.Request) {
-	v := recover()
-	if v == nil {
-		return
-	}
-	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(v)
-	}
-	s.o.Logger.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	if w.status != 0 {
-		panic(http.ErrAbortHandler)
-	}
-	problem(w, http.StatusInternalServerError, "internal error; the log says more")
-}
-
 // deny answers a request whose body nobody has read.
 func deny(w http.ResponseWriter, status int, detail string) {
 	// A connection that has no deadlines is one in a test.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTimeout))
-	problem(w, status, detail)
-}
-
-// problem writes an error as RFC 9457 has it, like the API's own.
-func problem(w http.ResponseWriter, status int, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
-		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail,
-	})
+	handler.Refuse(w, status, detail)
 }

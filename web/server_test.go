@@ -26,6 +26,7 @@ func write(t *testing.T, name, text string) string {
 func listen(t *testing.T, o Options) *Server {
 	t.Helper()
 	o.ListenAddress, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	o.Hosts = append(o.Hosts, "example.com") // what httptest sends
 	s, err := Listen(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.listener.Close() }) // Serve may have closed it
@@ -89,7 +90,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			tc.credential(r)
 			for range 2 { // the second time from memory
 				w := httptest.NewRecorder()
-				s.Protect(echo).ServeHTTP(w, r)
+				s.protect(echo).ServeHTTP(w, r)
 				require.Equal(t, tc.want, w.Code, w.Body)
 				if tc.want >= 400 {
 					require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
@@ -97,6 +98,23 @@ func TestWhoMayDoWhat(t *testing.T) {
 				require.Equal(t, tc.want == 401, w.Header().Get("WWW-Authenticate") != "")
 			}
 		})
+	}
+}
+
+// A request without a credential is offered what there is one for.
+func TestSchemesOffered(t *testing.T) {
+	dir := t.TempDir()
+	file, tokens := filepath.Join(dir, "web.yml"), filepath.Join(dir, "tokens")
+	require.NoError(t, os.WriteFile(file, []byte("basic_auth_users: {ann: $2y$10$2UXri9cIDdgeKjBo4Rlpx.U3ZLDV8X1IxKmsfOvhcM5oXQt/mLmXq}\n"), 0o600))
+	require.NoError(t, os.WriteFile(tokens, []byte("t0ken\n"), 0o600))
+	basic, bearer := `Basic realm="zeta-scaler", charset="UTF-8"`, `Bearer realm="zeta-scaler"`
+	for want, o := range map[string]Options{
+		basic: {ConfigFile: file}, bearer: {BearerTokensFile: tokens}, basic + "|" + bearer: {ConfigFile: file, BearerTokensFile: tokens},
+	} {
+		w := httptest.NewRecorder()
+		s := listen(t, o)
+		s.protect(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/autoscaler/status", nil))
+		require.Equal(t, want, strings.Join(w.Header().Values("WWW-Authenticate"), "|"))
 	}
 }
 
@@ -120,11 +138,12 @@ func TestACredentialIsAskedForWhereItHelps(t *testing.T) {
 		{"POST", "/p%61use", 403, 401, 401, ""},
 	} {
 		t.Run(tc.method+tc.path, func(t *testing.T) {
-			for o, want := range map[Options]int{
-				{OpenReads: true}: tc.open, {OpenReads: true, ConfigFile: users(t)}: tc.known, {ConfigFile: users(t)}: tc.shut,
+			for want, o := range map[*int]Options{
+				&tc.open: {OpenReads: true}, &tc.known: {OpenReads: true, ConfigFile: users(t)}, &tc.shut: {ConfigFile: users(t)},
 			} {
+				want := *want
 				w := httptest.NewRecorder()
-				listen(t, o).Protect(mux).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil))
+				listen(t, o).protect(mux).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil))
 				require.Equal(t, want, w.Code, w.Body)
 				require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
 				require.Equal(t, want == 405, w.Header().Get("Allow") != "")
@@ -144,7 +163,7 @@ func TestRotatedTokensCountAtOnce(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
-		s.Protect(echo).ServeHTTP(w, r)
+		s.protect(echo).ServeHTTP(w, r)
 		return w.Code
 	}
 	require.Equal(t, 200, status("old"))
@@ -162,7 +181,7 @@ func TestOtherOriginsChangeNothing(t *testing.T) {
 	r.Header.Set("Origin", "https://evil.example")
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
 	w := httptest.NewRecorder()
-	s.Protect(echo).ServeHTTP(w, r)
+	s.protect(echo).ServeHTTP(w, r)
 	require.Equal(t, http.StatusForbidden, w.Code)
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
 }
@@ -172,14 +191,14 @@ func TestBodiesAreCapped(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(strings.Repeat("x", maxBody+1)))
 	r.SetBasicAuth("ann", "secret")
 	w := httptest.NewRecorder()
-	s.Protect(echo).ServeHTTP(w, r)
+	s.protect(echo).ServeHTTP(w, r)
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 }
 
 func TestPanicsAreCaught(t *testing.T) {
 	s := listen(t, Options{OpenReads: true})
 	w := httptest.NewRecorder()
-	s.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })).
+	s.protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })).
 		ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.NotContains(t, w.Body.String(), "oh")
@@ -192,9 +211,9 @@ func TestListenErrors(t *testing.T) {
 		want string
 	}{
 		{"missing file", Options{OpenReads: true, ConfigFile: "nothing.yml"}, "reading the web configuration"},
-		{"unknown key", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server: {}\n")}, "field tls_server is not known here"},
-		{"a password instead of a hash", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "basic_auth_users: {ann: hunter2}\n")}, `the value of user "ann" is not a bcrypt hash`},
-		{"key without certificate", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server_config: {key_file: k}\n")}, "cert_file and key_file are both needed"},
+		{"unknown key", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server: {}\n")}, "unknown key \"tls_server\" in the web configuration"},
+		{"a password instead of a hash", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "basic_auth_users: {ann: hunter2}\n")}, "basic_auth_users.ann: the value is not a bcrypt hash"},
+		{"key without certificate", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server_config: {key_file: k}\n")}, `lacks the key "cert_file"`},
 		{"old TLS", Options{OpenReads: true, ConfigFile: write(t, "w.yml", "tls_server_config: {min_version: TLS10}\n")}, "expected TLS12 or TLS13"},
 		{"no tokens", Options{OpenReads: true, BearerTokensFile: write(t, "t", "\n# none\n")}, "has no token"},
 		{"closed reads for nobody", Options{}, "there is no credential to read with"},
@@ -245,4 +264,29 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 	close(finish)
 	require.Equal(t, "done", <-body)
 	require.NoError(t, <-done)
+}
+
+// told counts what it is told of.
+type told struct {
+	http.Handler
+	statuses []int
+}
+
+func (h *told) Refused(_ *http.Request, status int) { h.statuses = append(h.statuses, status) }
+
+// A handler is told of what is refused for want of a credential, and of nothing
+// else.
+func TestTheHandlerIsToldOfStrangers(t *testing.T) {
+	h := &told{Handler: echo}
+	call := func(s *Server, method, token string) {
+		r := httptest.NewRequestWithContext(t.Context(), method, "/webhook/alertmanager", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		s.protect(h).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	s := listen(t, Options{OpenReads: true, BearerTokensFile: write(t, "tokens", "t0ken\n")})
+	call(s, http.MethodPost, "wrong")
+	call(s, http.MethodPost, "t0ken")
+	call(s, http.MethodGet, "wrong")
+	call(listen(t, Options{OpenReads: true}), http.MethodPost, "t0ken")
+	require.Equal(t, []int{http.StatusUnauthorized, http.StatusForbidden}, h.statuses)
 }

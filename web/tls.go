@@ -7,19 +7,20 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // tlsConfig is the section tls_server_config.
 type tlsConfig struct {
-	CertFile         string        `yaml:"cert_file"`
-	KeyFile          string        `yaml:"key_file"`
-	ClientAuthType   string        `yaml:"client_auth_type"`
-	ClientCAFile     string        `yaml:"client_ca_file"`
+	CertFile         string        `yaml:"cert_file" check:"required,path"`
+	KeyFile          string        `yaml:"key_file" check:"required,path"`
+	ClientAuthType   string        `yaml:"client_auth_type" check:"oneof=NoClientCert|RequestClientCert|RequireAnyClientCert|VerifyClientCertIfGiven|RequireAndVerifyClientCert"`
+	ClientCAFile     string        `yaml:"client_ca_file" check:"path"`
 	ClientSANs       []string      `yaml:"client_allowed_sans"`
 	CipherSuites     []cipherSuite `yaml:"cipher_suites"`
 	CurvePreferences []curve       `yaml:"curve_preferences"`
@@ -32,81 +33,60 @@ type tlsConfig struct {
 // tlsVersion is a protocol version by its name in the format.
 type tlsVersion uint16
 
-// UnmarshalYAML reads TLS12 or TLS13: older versions are not offered.
-func (v *tlsVersion) UnmarshalYAML(n *yaml.Node) error {
-	switch n.Value {
-	case "TLS12":
-		*v = tls.VersionTLS12
-	case "TLS13":
-		*v = tls.VersionTLS13
-	default:
-		return fmt.Errorf("line %d: TLS version is %q, expected TLS12 or TLS13", n.Line, n.Value)
-	}
-	return nil
+// decodeVersion reads TLS12 or TLS13: older versions are not offered.
+func decodeVersion(d *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
+	s, ok := d.OneOf(n, []string{"TLS12", "TLS13"}, p)
+	return map[string]tlsVersion{"TLS12": tls.VersionTLS12, "TLS13": tls.VersionTLS13}[s], ok
 }
 
 // cipherSuite is a cipher suite by its name in Go.
 type cipherSuite uint16
 
-// UnmarshalYAML reads the name of a suite that is not insecure.
-func (s *cipherSuite) UnmarshalYAML(n *yaml.Node) error {
+// decodeSuite reads the name of a suite that is not insecure.
+func decodeSuite(d *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
 	for _, suite := range tls.CipherSuites() {
 		if suite.Name == n.Value {
-			*s = cipherSuite(suite.ID)
-			return nil
+			return cipherSuite(suite.ID), true
 		}
 	}
-	return fmt.Errorf("line %d: cipher suite %q is not known or not secure", n.Line, n.Value)
+	d.Fail(n, document.CheckValue, "", "%s: cipher suite %q is not known or not secure", p.Subject, n.Value)
+	return nil, false
 }
 
 // curve is an elliptic curve by its name in the format.
 type curve tls.CurveID
 
-// UnmarshalYAML reads the name of a curve.
-func (c *curve) UnmarshalYAML(n *yaml.Node) error {
-	id, ok := map[string]tls.CurveID{
-		"CurveP256": tls.CurveP256, "CurveP384": tls.CurveP384, "CurveP521": tls.CurveP521, "X25519": tls.X25519,
-	}[n.Value]
-	if !ok {
-		return fmt.Errorf("line %d: curve is %q, expected CurveP256, CurveP384, CurveP521 or X25519", n.Line, n.Value)
-	}
-	*c = curve(id)
-	return nil
+func decodeCurve(d *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
+	s, ok := d.OneOf(n, []string{"CurveP256", "CurveP384", "CurveP521", "X25519"}, p)
+	return map[string]curve{
+		"CurveP256": curve(tls.CurveP256), "CurveP384": curve(tls.CurveP384), "CurveP521": curve(tls.CurveP521), "X25519": curve(tls.X25519),
+	}[s], ok
 }
 
-// check reports everything that is wrong and makes paths relative to the
-// file's folder absolute.
-func (c *tlsConfig) check(dir string) error {
-	for _, f := range []*string{&c.CertFile, &c.KeyFile, &c.ClientCAFile} {
-		if *f != "" && !filepath.IsAbs(*f) {
-			*f = filepath.Join(dir, *f)
-		}
-	}
-	var errs []error
-	add := func(bad bool, format string, args ...any) {
+// checkTLS reports what no key can be judged by alone, and files that cannot be
+// used.
+func (r *reader) checkTLS(c *tlsConfig) {
+	const section = "tls_server_config"
+	add := func(bad bool, key, format string, args ...any) {
 		if bad {
-			errs = append(errs, fmt.Errorf("tls_server_config: "+format, args...))
+			r.fail(document.Join(section, key), "", format, args...)
 		}
 	}
-	if c.CertFile == "" || c.KeyFile == "" {
-		add(true, "cert_file and key_file are both needed")
-	} else {
+	if c.CertFile != "" && c.KeyFile != "" {
 		_, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		add(err != nil, "%w", err)
+		add(err != nil, "cert_file", "%v", err)
 	}
-	add(c.MinVersion != 0 && c.MaxVersion != 0 && c.MinVersion > c.MaxVersion, "min_version is above max_version")
+	add(c.MinVersion != 0 && c.MaxVersion != 0 && c.MinVersion > c.MaxVersion, "min_version", "min_version is above max_version")
 	auth, err := clientAuth(c.ClientAuthType)
-	add(err != nil, "%w", err)
 	verifies := auth == tls.VerifyClientCertIfGiven || auth == tls.RequireAndVerifyClientCert
-	add(err == nil && verifies && c.ClientCAFile == "", "client_auth_type %s needs client_ca_file", c.ClientAuthType)
-	add(err == nil && !verifies && c.ClientCAFile != "", "client_ca_file is of no use without a client_auth_type that verifies")
-	add(err == nil && auth != tls.RequireAndVerifyClientCert && len(c.ClientSANs) > 0,
+	add(err == nil && verifies && c.ClientCAFile == "", "client_auth_type", "client_auth_type %s needs client_ca_file", c.ClientAuthType)
+	add(err == nil && !verifies && c.ClientCAFile != "", "client_ca_file", "client_ca_file is of no use without a client_auth_type that verifies")
+	add(err == nil && auth != tls.RequireAndVerifyClientCert && len(c.ClientSANs) > 0, "client_allowed_sans",
 		"client_allowed_sans needs client_auth_type RequireAndVerifyClientCert")
 	if c.ClientCAFile != "" {
 		_, err := readPool(c.ClientCAFile)
-		add(err != nil, "%w", err)
+		add(err != nil, "client_ca_file", "%v", err)
 	}
-	return errors.Join(errs...)
 }
 
 // clientAuth is Go's own names, as in the exporter toolkit.

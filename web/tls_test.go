@@ -148,8 +148,8 @@ func TestTLSFileErrors(t *testing.T) {
 		{"curve", "tls_server_config: {" + pair + ", curve_preferences: [P1]}", "expected CurveP256"},
 		{"header", "http_server_config: {headers: {Set-Cookie: a}}", "Set-Cookie cannot be set"},
 		{"header value", `http_server_config: {headers: {X-Frame-Options: "a\nb"}}`, "line break"},
-		{"wrong type", "basic_auth_users: [hunter2]", "line 1: a value of the wrong type (!!seq)"},
-		{"unknown key", "tls_server_confg: {}", "field tls_server_confg is not known here"},
+		{"wrong type", "basic_auth_users: [hunter2]", "web.yml:1:19: basic_auth_users is a list, expected a mapping of names to values"},
+		{"unknown key", "tls_server_confg: {}", "did you mean tls_server_config?"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Listen(t.Context(), Options{ListenAddress: "127.0.0.1:0", OpenReads: true, ConfigFile: write(t, "web.yml", tc.text)})

@@ -40,7 +40,7 @@ func newInstruments(reg prometheus.Registerer) *instruments {
 		}),
 	}
 	for _, code := range []int{
-		http.StatusOK, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
+		http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge,
 		http.StatusUnprocessableEntity, http.StatusServiceUnavailable,
 	} {
 		i.requests.WithLabelValues(strconv.Itoa(code))

@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"github.com/prometheus/alertmanager/template"
+
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // version is the format of notifications.
@@ -14,14 +16,6 @@ const version = "4"
 
 // maxAlerts is how many alerts one notification may have.
 const maxAlerts = 4096
-
-// maxID is the greatest length of a recommendation id in bytes; it holds a
-// scope key of many labels. maxShown is how much of anything else, or of a
-// longer id, is repeated.
-const (
-	maxID    = 2048
-	maxShown = 200
-)
 
 // expected is what somebody is told whose notification is none.
 const expected = `expected is Alertmanager's own notification, {"version": "4", "groupKey": …, "alerts": [{"status": …, "labels": {…}, …}]}, as a webhook receiver without a payload of its own sends it`
@@ -53,12 +47,12 @@ func decode(body []byte) (*message, *refusal) {
 	mismatch, wrongType := errors.AsType[*json.UnmarshalTypeError](err)
 	// After a mismatch the rest was read, too: another version explains it.
 	if err != nil && !wrongType {
-		return nil, &refusal{http.StatusBadRequest, "the notification is no JSON: " + cut(err.Error()) + "; " + expected, nil}
+		return nil, &refusal{http.StatusBadRequest, "the notification is no JSON: " + handler.Shown(err.Error()) + "; " + expected, nil}
 	}
 	if missing := len(m.Version) == 0 || string(m.Version) == "null"; !missing && string(m.Version) != `"`+version+`"` {
 		return nil, &refusal{
 			http.StatusUnprocessableEntity,
-			fmt.Sprintf("version %s of Alertmanager's notifications is not known; known is %q", cut(string(m.Version)), version), nil,
+			fmt.Sprintf("version %s of Alertmanager's notifications is not known; known is %q", handler.Shown(string(m.Version)), version), nil,
 		}
 	} else if missing || m.Alerts == nil && !wrongType {
 		return nil, &refusal{http.StatusBadRequest, "the notification lacks version or alerts; " + expected, nil}
@@ -66,7 +60,7 @@ func decode(body []byte) (*message, *refusal) {
 	if wrongType {
 		return nil, &refusal{
 			http.StatusBadRequest,
-			fmt.Sprintf("the notification has the wrong type (%s) at %s; %s", cut(mismatch.Value), cut(mismatch.Field), expected), nil,
+			fmt.Sprintf("the notification has the wrong type (%s) at %s; %s", handler.Shown(mismatch.Value), handler.Shown(mismatch.Field), expected), nil,
 		}
 	}
 	if n := len(m.Alerts); n > maxAlerts {
@@ -76,12 +70,4 @@ func decode(body []byte) (*message, *refusal) {
 		}
 	}
 	return &m, nil
-}
-
-// cut shortens a caller's words to what an answer and a log bear.
-func cut(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return s[:maxShown] + "…"
 }

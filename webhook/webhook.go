@@ -5,9 +5,7 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +13,13 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // DefaultMaxBody is how many bytes a notification may have: a group may hold
@@ -33,7 +32,7 @@ const (
 	patience = 5 * time.Second
 	// concurrency is how many notifications are in memory at once; others wait.
 	concurrency = 32
-	// retryAfter is what a 503 advises, in seconds. Alertmanager has its own mind.
+	// retryAfter is what a 503 advises, in seconds. Alertmanager goes by its own.
 	retryAfter = 5
 )
 
@@ -52,7 +51,7 @@ type Acceptor interface {
 type Options struct {
 	Acceptor Acceptor
 	Logger   *slog.Logger
-	// Registerer gets the counters; nil leaves them out of every page.
+	// Registerer gets the counters; nil: nobody sees them.
 	Registerer prometheus.Registerer
 	// MaxBody is the greatest size of a notification in bytes. Default 8 MiB.
 	MaxBody int64
@@ -80,17 +79,19 @@ type Result struct {
 	ActionID string                `json:"actionId,omitempty"`
 }
 
-// handler is the webhook.
-type handler struct {
+// Receiver is the webhook. It is safe for concurrent use.
+type Receiver struct {
 	acceptor    Acceptor
 	logger      *slog.Logger
 	maxBody     int64
 	instruments *instruments
 	// places are taken by the requests that are worked on.
 	places chan struct{}
-	// failing is true after an error of the acceptor, until it answers again, so
-	// that Alertmanager's attempts do not fill the log.
-	failing atomic.Bool
+	// unable is that notifications have no answer, which Alertmanager's attempts
+	// would fill the log with.
+	unable *trouble.State
+	// strangers is that notifications carry no credential that is known.
+	strangers *trouble.State
 }
 
 // New returns the webhook, which answers
@@ -102,12 +103,15 @@ type handler struct {
 //	503  at least one alert has no result: try again
 //
 // and never 429, which Alertmanager takes for final.
-func New(o Options) http.Handler {
+func New(o Options) *Receiver {
 	if o.MaxBody <= 0 {
 		o.MaxBody = DefaultMaxBody
 	}
-	return &handler{
+	return &Receiver{
 		acceptor: o.Acceptor, logger: o.Logger, maxBody: o.MaxBody,
+		unable: trouble.New(o.Logger, slog.LevelWarn, refusedText, "webhook answers notifications again"),
+		strangers: trouble.New(o.Logger, slog.LevelWarn,
+			"notifications are refused: they carry no credential that is known here, and Alertmanager does not try again", "notifications carry a known credential again"),
 		instruments: newInstruments(o.Registerer), places: make(chan struct{}, concurrency),
 	}
 }
@@ -120,8 +124,16 @@ type refusal struct {
 	cause error
 }
 
+// Refused takes note of a notification that did not get this far, for want of a
+// credential. Nobody but the sender is told, and Alertmanager takes it for final.
+func (h *Receiver) Refused(r *http.Request, status int) {
+	h.instruments.requests.WithLabelValues(strconv.Itoa(status)).Inc()
+	h.strangers.Set(strconv.Itoa(status), "status", status, "remote", r.RemoteAddr)
+}
+
 // ServeHTTP answers one notification.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.strangers.Set("")
 	began := time.Now()
 	status := http.StatusOK
 	reply, refused := h.answer(w, r)
@@ -129,13 +141,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status = refused.status
 		h.refuse(w, r, refused)
 	} else {
-		h.write(w, status, "application/json", reply)
+		handler.WriteJSON(w, status, "application/json", reply)
 	}
 	h.instruments.requests.WithLabelValues(strconv.Itoa(status)).Inc()
 	h.instruments.duration.Observe(time.Since(began).Seconds())
 }
 
-func (h *handler) answer(w http.ResponseWriter, r *http.Request) (*Reply, *refusal) {
+func (h *Receiver) answer(w http.ResponseWriter, r *http.Request) (*Reply, *refusal) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	select {
@@ -152,22 +164,18 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) (*Reply, *refus
 	if refused != nil {
 		return nil, refused
 	}
-	return h.judge(ctx, m)
+	return h.askAll(ctx, m)
 }
 
 // read takes the body in. A sender that stalls must not keep its place.
-func (h *handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+func (h *Receiver) read(ctx context.Context, w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	if deadline, ok := ctx.Deadline(); ok {
 		// A connection that has no deadlines is one in a test.
 		_ = http.NewResponseController(w).SetReadDeadline(deadline)
 	}
-	var b bytes.Buffer
-	if n := r.ContentLength; n > 0 && n <= h.maxBody {
-		b.Grow(int(n) + bytes.MinRead)
-	}
-	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, h.maxBody))
+	body, err := handler.ReadBody(w, r, h.maxBody)
 	if err == nil {
-		return b.Bytes(), nil
+		return body, nil
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, &refusal{
@@ -184,34 +192,27 @@ func (h *handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return nil, &refusal{http.StatusBadRequest, "the notification cannot be read", err}
 }
 
-// problem is an error as RFC 9457 has it, like those of the API.
-type problem struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-}
-
-func (h *handler) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
-	level := slog.LevelWarn
+func (h *Receiver) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
+	h.log(r.Context(), f)
 	if f.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-		// A sender that has gone says nothing about us; a failure is logged once.
-		if gone := errors.Is(r.Context().Err(), context.Canceled); gone || h.failing.Swap(true) {
-			level = slog.LevelDebug
-		}
 	}
-	h.logger.Log(r.Context(), level, "webhook refused a notification", "status", f.status, "detail", f.detail, "err", f.cause)
-	h.write(w, f.status, "application/problem+json", problem{"about:blank", http.StatusText(f.status), f.status, f.detail})
+	handler.Refuse(w, f.status, f.detail)
 }
 
-func (h *handler) write(w http.ResponseWriter, status int, mediaType string, body any) {
-	b, err := json.Marshal(body)
-	if err != nil {
-		h.logger.Error("encoding an answer of the webhook failed", "err", err)
-		b, status = []byte("{}"), http.StatusInternalServerError
+const refusedText = "webhook refused a notification"
+
+// log tells every refusal but those for want of an answer, which are one line
+// until there is one again. A sender that has gone says nothing about us.
+func (h *Receiver) log(ctx context.Context, f *refusal) {
+	args := []any{"status", f.status, "detail", f.detail, "err", f.cause}
+	level := slog.LevelWarn
+	if f.status == http.StatusServiceUnavailable {
+		gone := errors.Is(ctx.Err(), context.Canceled)
+		if !gone && h.unable.Set("unable", args...) {
+			return
+		}
+		level = slog.LevelDebug
 	}
-	w.Header().Set("Content-Type", mediaType)
-	w.WriteHeader(status)
-	w.Write(append(b, '\n'))
+	h.logger.Log(ctx, level, refusedText, args...)
 }

@@ -342,7 +342,7 @@ func TestSeriesBeginAtZero(t *testing.T) {
 	for _, r := range scaling.VerdictResults() {
 		want["alerts_total/"+string(r)] = 0
 	}
-	for _, code := range []string{"200", "400", "413", "422", "503"} {
+	for _, code := range []string{"200", "400", "401", "403", "413", "422", "503"} {
 		want["requests_total/"+code] = 0
 	}
 	require.Equal(t, want, got)
@@ -405,4 +405,25 @@ func BenchmarkNotification(b *testing.B) {
 			b.Fatal(rec.Code)
 		}
 	}
+}
+
+// Notifications without a credential do not get this far, and nobody but their
+// sender would know.
+func TestStrangersAreCountedAndLoggedOnce(t *testing.T) {
+	w := build(nil)
+	refused := func(status int) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/webhook/alertmanager", nil)
+		w.handler.(*webhook.Receiver).Refused(r, status)
+	}
+	for range 3 {
+		refused(http.StatusUnauthorized)
+	}
+	require.Equal(t, 1, strings.Count(w.log.String(), "carry no credential that is known here"))
+	refused(http.StatusForbidden)
+	require.Equal(t, 2, strings.Count(w.log.String(), "carry no credential that is known here"))
+	w.post(t, strings.NewReader("{}"))
+	require.Contains(t, w.log.String(), "notifications carry a known credential again")
+	got := w.metrics(t)
+	require.InDelta(t, 3, got["requests_total/401"], 0)
+	require.InDelta(t, 1, got["requests_total/403"], 0)
 }

@@ -1,6 +1,7 @@
 package zeta
 
 import (
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -43,6 +44,16 @@ func JoinAddress(host, port string) (addr Address, ok bool) {
 	return Address(strings.ToLower(host) + ":" + strconv.FormatUint(n, 10)), true
 }
 
+// SameHost reports whether a host without a port, such as an IP of a platform's,
+// is that of an address.
+func SameHost(host string, a Address) bool {
+	host = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.String()
+	}
+	return host == a.Host()
+}
+
 // validHost keeps control characters and absurd lengths out of a label.
 func validHost(host string) bool {
 	if host == "" || len(host) > 255 {
@@ -55,3 +66,18 @@ func validHost(host string) bool {
 	}
 	return true
 }
+
+// split is the host, without brackets, and the port.
+func (a Address) split() (host, port string) {
+	i := strings.LastIndexByte(string(a), ':')
+	return string(a[:max(0, i)]), string(a[i+1:])
+}
+
+// Host is the host, without brackets.
+func (a Address) Host() string {
+	host, _ := a.split()
+	return host
+}
+
+// HostPort is the address as it stands in a URL.
+func (a Address) HostPort() string { return net.JoinHostPort(a.split()) }

@@ -7,11 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	promconfig "github.com/prometheus/common/config"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // Endpoint names a part of the REST API, as the label endpoint of
@@ -105,6 +106,9 @@ type ClientOptions struct {
 	// Transport replaces network and credentials, for tests and simulations.
 	// nil: the transport of Cluster.HTTPClientConfig.
 	Transport http.RoundTripper
+	// Long is shared with other clients, so that all their long replies together
+	// take the memory of one; nil: there is no such bound.
+	Long outgoing.LongReplies
 }
 
 // Client asks one Zeta cluster. Any node answers for the whole cluster; the
@@ -112,23 +116,32 @@ type ClientOptions struct {
 // in flight. All methods may be called at once; of two calls for the same
 // endpoint one gets [ErrInFlight].
 type Client struct {
-	http    *http.Client
-	limit   int64
-	limits  flightLimits
-	life    context.Context //nolint:containedctx // ends all requests on Close
-	end     context.CancelFunc
-	running tasks
-	nodes   []*node
+	http *asker
+	// streams is for replies that are read value by value: their length takes no
+	// memory.
+	streams *asker
+	// stranger has no credentials: for Hazelcast's own API of a node that is asked
+	// by REST v2, a server that nobody has configured.
+	stranger *asker
+	limits   flightLimits
+	places   chan struct{}
+	life     context.Context //nolint:containedctx // ends all requests on Close
+	end      context.CancelFunc
+	running  tasks
+	nodes    []*node
 
 	mu      sync.Mutex
 	pinned  int
 	version Version // of the latest /overview
+	// jobBytes is how long a job was in the last reply of /pending-jobs that had one.
+	jobBytes int64
 
 	overview   flight[reply[Overview]]
 	monitoring flight[reply[[]Member]]
 	pending    flight[reply[PendingJobs]]
 	resources  flight[reply[ResourceWorkers]]
-	failed     flight[reply[[]FailedJob]]
+	failed     flight[reply[FailedJobs]]
+	ended      flight[reply[EndedJobs]]
 }
 
 // NewClient makes a client. It asks nothing yet.
@@ -137,20 +150,31 @@ func NewClient(opts ClientOptions) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("making the client of cluster %q: %w", cfg.Name, err)
 	}
-	client := &http.Client{Transport: opts.Transport}
-	if opts.Transport == nil {
-		var err error
-		if client, err = promconfig.NewClientFromConfig(cfg.HTTPClientConfig, "zeta", promconfig.WithUserAgent("zeta-scaler")); err != nil {
-			return nil, fmt.Errorf("making the client of cluster %q: %w", cfg.Name, err)
-		}
+	// Zeta redirects nowhere; what does is a proxy, or somebody who wants our reach
+	// into the network.
+	o := outgoing.Options{
+		Name: "zeta", Config: cfg.HTTPClientConfig, Transport: opts.Transport, MaxReply: cfg.MaxResponse,
+		Redirects: outgoing.Redirects{Within: cfg.within},
+		Key:       "clusters: urls", HTTPKey: "clusters: http_config",
 	}
-	if client.CheckRedirect == nil {
-		client.CheckRedirect = sameOriginOnly
+	client, err := outgoing.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of cluster %q: %w", cfg.Name, err)
+	}
+	o.MaxReply *= streamFactor
+	streams, err := outgoing.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of cluster %q: %w", cfg.Name, err)
+	}
+	o.Config, o.MaxReply = outgoing.WithoutCredentials(cfg.HTTPClientConfig), cfg.MaxResponse
+	stranger, err := outgoing.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of cluster %q: %w", cfg.Name, err)
 	}
 	life, end := context.WithCancel(context.Background())
 	c := &Client{
-		http: client, limit: cfg.MaxResponse, life: life, end: end,
-		limits: flightLimits{wait: cfg.EndpointTimeout, hang: hangLimit},
+		http: &asker{client, opts.Long}, streams: &asker{streams, nil}, stranger: &asker{stranger, opts.Long}, life: life, end: end,
+		limits: flightLimits{wait: cfg.EndpointTimeout, hang: hangLimit}, places: make(chan struct{}, maxAsked),
 	}
 	for _, u := range cfg.URLs {
 		c.nodes = append(c.nodes, newNode(u))
@@ -163,6 +187,8 @@ func (c *Client) Close() {
 	c.end()
 	c.running.close()
 	c.http.CloseIdleConnections()
+	c.streams.CloseIdleConnections()
+	c.stranger.CloseIdleConnections()
 }
 
 // Overview asks the pinned node, then the others, until one answers. The error
@@ -207,7 +233,7 @@ func (c *Client) overviewLimits() flightLimits {
 // /overview does not keep the other endpoints from being asked.
 func (c *Client) overviewOf(ctx context.Context, n *node) (reply[Overview], error) {
 	get := func(d dialect) (reply[Overview], error) {
-		r, err := fetch(ctx, c.http, n.url(d, EndpointOverview), c.limit, DecodeOverview)
+		r, err := fetch(ctx, c.http, n.url(d, EndpointOverview), DecodeOverview)
 		if err == nil {
 			n.learn(d)
 		}
@@ -251,37 +277,66 @@ func (c *Client) pin() (n *node, d dialect, v Version, ok bool) {
 	return n, d, c.version, d != unknownDialect
 }
 
+// address is the node that is asked, without secrets.
+func (c *Client) address() string {
+	n, _, _, _ := c.pin()
+	return redacted(n.base)
+}
+
 // Members asks for /system-monitoring-information.
 func (c *Client) Members(ctx context.Context) ([]Member, error) {
-	r, err := ask(ctx, c, &c.monitoring, EndpointMonitoring, mustExist, DecodeMembers)
+	r, err := ask(ctx, c, &c.monitoring, EndpointMonitoring, mustExist, whole(c.http, DecodeMembers))
 	return r.value, err
 }
 
-// PendingJobs asks for /pending-jobs. The second result is when the reply was
-// sent, in Unix milliseconds of the node that answered; 0 when it did not say.
+// PendingJobs asks for /pending-jobs: the head, and the others as far as they are
+// not too long. The second result is when the
+// reply was sent, in Unix milliseconds of the node that answered; 0 when it did
+// not say.
 func (c *Client) PendingJobs(ctx context.Context) (PendingJobs, int64, error) {
 	_, d, v, _ := c.pin()
-	r, err := ask(ctx, c, &c.pending, EndpointPendingJobs, v.pendingJobs(d), DecodePendingJobs)
+	s := v.pendingJobs(d)
+	r, err := ask(ctx, c, &c.pending, EndpointPendingJobs, s, func(ctx context.Context, url string) (reply[PendingJobs], error) {
+		r, err := fetch(ctx, c.streams, url+"?limit="+strconv.Itoa(c.queueLimit()), DecodePendingJobs)
+		if e, ok := errors.AsType[*StatusError](err); unknownPath(err, d) || ok && e.Code == http.StatusBadRequest {
+			// Something on the way, or a version of its own kind, takes no limit.
+			r, err = fetch(ctx, c.streams, url, DecodePendingJobs)
+		}
+		return r, err
+	})
+	if r.value.jobBytes > 0 {
+		c.mu.Lock()
+		c.jobBytes = r.value.jobBytes
+		c.mu.Unlock()
+	}
 	return r.value, r.sent, err
+}
+
+func (c *Client) queueLimit() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return jobsToAskFor(c.jobBytes)
 }
 
 // ResourceWorkers asks for /resource/workers. The second result is as that of
 // PendingJobs.
 func (c *Client) ResourceWorkers(ctx context.Context) (ResourceWorkers, int64, error) {
 	_, d, v, _ := c.pin()
-	r, err := ask(ctx, c, &c.resources, EndpointResourceWorkers, v.resourceWorkers(d), DecodeResourceWorkers)
+	r, err := ask(ctx, c, &c.resources, EndpointResourceWorkers, v.resourceWorkers(d), whole(c.http, DecodeResourceWorkers))
 	return r.value, r.sent, err
 }
 
 // FailedJobs asks for /finished-jobs/FAILED. The reply can be large.
-func (c *Client) FailedJobs(ctx context.Context) ([]FailedJob, error) {
-	r, err := ask(ctx, c, &c.failed, EndpointFinishedJobs, mustExist, DecodeFailedJobs)
+func (c *Client) FailedJobs(ctx context.Context) (FailedJobs, error) {
+	r, err := ask(ctx, c, &c.failed, EndpointFinishedJobs, mustExist, whole(c.streams, DecodeFailedJobs))
 	return r.value, err
 }
 
 // ask asks the pinned node; there is no failover here, because Overview has
 // just found a node that answers.
-func ask[T any](ctx context.Context, c *Client, f *flight[reply[T]], e Endpoint, s support, decode func(io.Reader) (T, error)) (reply[T], error) {
+func ask[T any](ctx context.Context, c *Client, f *flight[reply[T]], e Endpoint, s support,
+	get func(ctx context.Context, url string) (reply[T], error),
+) (reply[T], error) {
 	var none reply[T]
 	n, d, _, ok := c.pin()
 	if !ok {
@@ -291,12 +346,17 @@ func ask[T any](ctx context.Context, c *Client, f *flight[reply[T]], e Endpoint,
 		return none, ErrUnsupported
 	}
 	r, err := f.ask(ctx, c.life, &c.running, n, c.limits, func(ctx context.Context, n *node) (reply[T], error) {
-		return fetch(ctx, c.http, n.url(d, e), c.limit, decode)
+		return get(ctx, n.url(d, e))
 	})
 	if s == mayExist && unknownPath(err, d) {
 		return none, ErrUnsupported
 	}
 	return r, err
+}
+
+// whole asks for a URL as it is.
+func whole[T any](client *asker, decode func(io.Reader) (T, error)) func(context.Context, string) (reply[T], error) {
+	return func(ctx context.Context, url string) (reply[T], error) { return fetch(ctx, client, url, decode) }
 }
 
 // unknownPath reports whether the node says that it has no such path. REST v1

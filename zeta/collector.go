@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // defaultScrapeTimeout is that of Prometheus less half a second.
@@ -29,6 +33,8 @@ type CollectorOptions struct {
 	// Clock tells the time that samples are aged by; nil: time.Now. It does not
 	// drive time-outs, which are real.
 	Clock func() time.Time
+	// Long is as in ClientOptions.
+	Long outgoing.LongReplies
 }
 
 // Collector makes the seatunnel_zeta_* metrics of one cluster. It asks the
@@ -42,12 +48,14 @@ type Collector struct {
 	clock   func() time.Time
 	descs   descs
 	work    tasks
+	contact *contact.Log
 
 	mu         sync.Mutex
 	running    *scrape
 	rejections rejections
-	failing    map[Endpoint]bool
 	failures   map[Endpoint]float64
+	// silent is of each endpoint's answers.
+	silent map[Endpoint]*trouble.State
 }
 
 // NewCollector makes a collector. Close it when it is no longer needed.
@@ -55,14 +63,15 @@ func NewCollector(opts CollectorOptions) (*Collector, error) {
 	if opts.Timeout < 0 {
 		return nil, fmt.Errorf("making a collector: timeout %s is negative", opts.Timeout)
 	}
-	client, err := NewClient(ClientOptions{Cluster: opts.Cluster, Transport: opts.Transport})
+	client, err := NewClient(ClientOptions{Cluster: opts.Cluster, Transport: opts.Transport, Long: opts.Long})
 	if err != nil {
 		return nil, err
 	}
 	c := &Collector{
+		contact: contact.New(opts.Cluster.Name, client.address(), opts.Clock),
 		cluster: opts.Cluster.Name, client: client, timeout: opts.Timeout,
 		logger: opts.Logger, clock: opts.Clock, descs: newDescs(opts.Cluster.Name),
-		failing: map[Endpoint]bool{}, failures: map[Endpoint]float64{},
+		failures: map[Endpoint]float64{}, silent: map[Endpoint]*trouble.State{},
 	}
 	if c.timeout == 0 {
 		c.timeout = defaultScrapeTimeout
@@ -75,12 +84,14 @@ func NewCollector(opts CollectorOptions) (*Collector, error) {
 	}
 	for _, e := range Endpoints() {
 		c.failures[e] = 0
+		c.silent[e] = trouble.New(c.logger, slog.LevelWarn, "endpoint does not answer, its metrics are absent", "endpoint answers again")
 	}
 	return c, nil
 }
 
-// Cluster is the value of the label cluster.
-func (c *Collector) Cluster() string { return c.cluster }
+// Contact is how the cluster answers: it is up if /overview was answered in the
+// latest collection.
+func (c *Collector) Contact() contact.Status { return c.contact.Status() }
 
 // Close ends all requests and waits for them. Later collections find nothing.
 func (c *Collector) Close() {

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	promconfig "github.com/prometheus/common/config"
+
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // ClusterConfig is one entry of the configuration's clusters.
@@ -37,6 +40,14 @@ func (c ClusterConfig) withDefaults() ClusterConfig {
 		c.MaxResponse = DefaultMaxResponse
 	}
 	return c
+}
+
+// within reports whether a redirect may lead there: below a node that is asked.
+func (c ClusterConfig) within(to *url.URL) bool {
+	return slices.ContainsFunc(c.URLs, func(raw string) bool {
+		base, err := url.Parse(newNode(raw).base)
+		return err == nil && outgoing.Below(base, to)
+	})
 }
 
 // Validate reports every problem of the entry at once.

@@ -12,6 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // timeoutOffset is what is taken off Prometheus' scrape time-out, so that the
@@ -80,7 +84,8 @@ func NewExporter(opts ExporterOptions) (*Exporter, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("making the exporter: %w", err)
 	}
-	prober, err := newProber(opts)
+	long := outgoing.NewLongReplies()
+	prober, err := newProber(opts, long)
 	if err != nil {
 		return nil, fmt.Errorf("making the exporter: %w", err)
 	}
@@ -96,7 +101,7 @@ func NewExporter(opts ExporterOptions) (*Exporter, error) {
 	for _, cluster := range opts.Clusters {
 		c, err := NewCollector(CollectorOptions{
 			Cluster: cluster, Transport: opts.Transport, Logger: opts.Logger, Clock: opts.Clock,
-			Timeout: maxScrapeTimeout,
+			Timeout: maxScrapeTimeout, Long: long,
 		})
 		if err != nil {
 			e.Close()
@@ -107,10 +112,6 @@ func NewExporter(opts ExporterOptions) (*Exporter, error) {
 	return e, nil
 }
 
-// Collectors are those of the configured clusters, for whoever collects them
-// without HTTP: bind a deadline with [Collector.WithContext], their own is long.
-func (e *Exporter) Collectors() []*Collector { return e.collectors }
-
 // Close waits for the scrapes that are being served, then ends all requests to
 // clusters and waits for them: a page must not say that a cluster is down
 // because the exporter goes. Later scrapes get 503.
@@ -118,6 +119,15 @@ func (e *Exporter) Close() {
 	e.requests.close()
 	closeAll(e.collectors)
 	e.prober.close()
+}
+
+// Contacts say of each configured cluster how it answers.
+func (e *Exporter) Contacts() []contact.Status {
+	out := make([]contact.Status, len(e.collectors))
+	for i, c := range e.collectors {
+		out[i] = c.Contact()
+	}
+	return out
 }
 
 // Handler serves /metrics, /probe, /-/healthy and the landing page.
@@ -138,7 +148,7 @@ func (e *Exporter) Handler() http.Handler {
 func (e *Exporter) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !e.requests.begin() {
-			http.Error(w, "the exporter is stopping or being reloaded, try again", http.StatusServiceUnavailable)
+			handler.Refuse(w, http.StatusServiceUnavailable, "the exporter is stopping or being reloaded, try again")
 			return
 		}
 		defer e.requests.end()
@@ -147,7 +157,7 @@ func (e *Exporter) limited(next http.Handler) http.Handler {
 			defer func() { <-e.slots }()
 			next.ServeHTTP(w, r)
 		default:
-			http.Error(w, "too many scrapes at once, try again later", http.StatusServiceUnavailable)
+			handler.Refuse(w, http.StatusServiceUnavailable, "too many scrapes at once, try again later")
 		}
 	})
 }
@@ -174,10 +184,10 @@ func (e *Exporter) serveProbe(w http.ResponseWriter, r *http.Request) {
 
 func refuse(w http.ResponseWriter, err error) {
 	if e, ok := errors.AsType[*probeError](err); ok {
-		http.Error(w, e.text, e.status)
+		handler.Refuse(w, e.status, e.text)
 		return
 	}
-	http.Error(w, "probing failed, see the log of the exporter", http.StatusInternalServerError)
+	handler.Refuse(w, http.StatusInternalServerError, "probing failed, see the log of the exporter")
 }
 
 // serve collects within the caller's time-out and writes the page.
@@ -188,7 +198,7 @@ func (e *Exporter) serve(w http.ResponseWriter, r *http.Request, process prometh
 	for _, c := range of {
 		if err := clusters.Register(c.WithContext(ctx)); err != nil {
 			// Names are unique, so this cannot happen; the page says so if it does.
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+			handler.Refuse(w, http.StatusInternalServerError, err.Error())
 			return
 		}
 	}

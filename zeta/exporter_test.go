@@ -2,6 +2,7 @@ package zeta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -64,8 +65,6 @@ func TestMetricsOfAllClusters(t *testing.T) {
 	problems, err := promlint.New(strings.NewReader(body)).Lint()
 	require.NoError(t, err)
 	require.Empty(t, problems, "promtool check metrics finds the same")
-	require.Len(t, e.Collectors(), 2)
-	require.Equal(t, "prod", e.Collectors()[0].Cluster())
 
 	w = get(t, e, "/metrics", "Accept", "application/openmetrics-text;version=1.0.0")
 	require.Contains(t, w.Header().Get("Content-Type"), "application/openmetrics-text")
@@ -102,6 +101,7 @@ func TestProbeRefusesBadRequests(t *testing.T) {
 		"no host":           probeURL("http:///overview", "c"),
 		"credentials":       probeURL("http://admin:secret@m1:8080", "c"),
 		"query":             probeURL("http://m1:8080/?a=b", "c"),
+		"longer than any":   probeURL("http://m1:8080/"+strings.Repeat("a", 2048), "c"),
 		"dots":              probeURL("http://m1:8080/a/../b", "c"),
 		"encoded dots":      probeURL("http://m1:8080/a/%2e%2e/b", "c"),
 		"not a URL":         probeURL("http://[::1", "c"),
@@ -248,6 +248,33 @@ func TestLandingPageEscapes(t *testing.T) {
 	rec := httptest.NewRecorder()
 	e.Handler().ServeHTTP(rec, req)
 	require.Equal(t, http.StatusMethodNotAllowed, rec.Code)
+}
+
+// The page says how each cluster answered last; what the cluster sends cannot
+// break out of it.
+func TestLandingPageSaysHowClustersAnswer(t *testing.T) {
+	answer := `{"projectVersion":"2.3.13<script>","workers":"1","totalSlot":"2","unassignedSlot":"1","runningJobs":"0","finishedJobs":"0","failedJobs":"0","cancelledJobs":"0"}`
+	fails := false
+	e := newTestExporter(t, ExporterOptions{
+		Clusters: []ClusterConfig{{Name: "prod", URLs: []string{"http://m1:8080"}}},
+		Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
+			if fails {
+				return nil, errors.New("no route <to> host")
+			}
+			return response(req, 200, nil, []byte(answer)), nil
+		}),
+	})
+	require.Contains(t, get(t, e, "/").Body.String(), "not asked yet")
+	get(t, e, "/metrics")
+	page := get(t, e, "/").Body.String()
+	require.Contains(t, page, `<td>2.3.13&lt;script&gt;</td><td class="up">answers</td>`)
+	require.NotContains(t, page, "never")
+	fails = true
+	get(t, e, "/metrics")
+	page = get(t, e, "/").Body.String()
+	require.Contains(t, page, `<td class="down">gives no answer: asking http://m1:8080`)
+	require.Contains(t, page, "no route &lt;to&gt; host")
+	require.Contains(t, page, "2.3.13", "the version that it had")
 }
 
 func TestValidateTellsEverything(t *testing.T) {

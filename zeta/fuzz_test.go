@@ -100,10 +100,26 @@ func FuzzFailedJobs(f *testing.F) {
 	seed(f, "finished-jobs-FAILED")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		jobs, err := DecodeFailedJobs(bytes.NewReader(body))
-		if err == nil && jobs == nil {
+		if err == nil && jobs.Jobs == nil {
 			t.Fatal("no jobs and no error")
 		}
 		fuzzPage(t, "/finished-jobs/FAILED", body)
+	})
+}
+
+func FuzzEndedJobs(f *testing.F) {
+	seed(f, "finished-jobs-FAILED")
+	f.Add([]byte(`[{"jobName":"a","jobStatus":"FINISHED","createTime":"2026-11-29 12:00:00","finishTime":"2026-11-29 12:01:00","jobDag":{"pipelineEdges":{"1":[],"2":[]}}}]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		ended, err := DecodeEndedJobs(bytes.NewReader(body))
+		if err == nil && ended.Jobs == nil {
+			t.Fatal("no jobs and no error")
+		}
+		for _, job := range ended.Jobs {
+			if job.Pipelines < 1 || job.Finished.Before(job.Created) {
+				t.Fatalf("%+v", job)
+			}
+		}
 	})
 }
 

@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"html/template"
 	"net/http"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // serveLanding shows a person what is here.
 func (e *Exporter) serveLanding(w http.ResponseWriter, _ *http.Request) {
 	page := struct {
-		Clusters []ClusterConfig
+		Clusters []landingCluster
 		Allowed  []string
-	}{e.clusters, e.prober.config.AllowedTargets}
+	}{e.landingClusters(), e.prober.config.AllowedTargets}
 	var body bytes.Buffer
 	if err := landingTemplate().Execute(&body, page); err != nil {
-		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		handler.Refuse(w, http.StatusInternalServerError, "the page cannot be made")
 		e.logger.Error("landing page failed", "err", err)
 		return
 	}
@@ -23,6 +27,39 @@ func (e *Exporter) serveLanding(w http.ResponseWriter, _ *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	_, _ = w.Write(body.Bytes())
+}
+
+// landingCluster is a line of the page: whom the exporter asks, and how it
+// answers.
+type landingCluster struct {
+	contact.Status
+	Nodes               []string
+	Words               string
+	SinceText, LastText string
+}
+
+func (e *Exporter) landingClusters() []landingCluster {
+	out := make([]landingCluster, len(e.clusters))
+	for i, status := range e.Contacts() {
+		c := landingCluster{Status: status, Words: "not asked yet", SinceText: "–", LastText: "never"}
+		for _, u := range e.clusters[i].URLs {
+			c.Nodes = append(c.Nodes, redacted(u))
+		}
+		switch status.State {
+		case contact.Up:
+			c.Words = "answers"
+		case contact.Down:
+			c.Words = "gives no answer"
+		}
+		if status.Since != nil {
+			c.SinceText = status.Since.Format(time.RFC3339)
+		}
+		if status.LastAnswer != nil {
+			c.LastText = status.LastAnswer.Format(time.RFC3339)
+		}
+		out[i] = c
+	}
+	return out
 }
 
 func landingTemplate() *template.Template {
@@ -34,9 +71,11 @@ func landingTemplate() *template.Template {
 <title>zeta-scaler exporter</title>
 <style>
 :root { color-scheme: light dark }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .3rem 1rem .3rem 0; border-bottom: 1px solid #8886; vertical-align: top }
+td { overflow-wrap: anywhere }
+.down { color: light-dark(#a40e26, #ff9aa2); font-weight: 600 }
 input { font: inherit; width: 22rem; max-width: 100% }
 </style>
 </head>
@@ -49,9 +88,10 @@ input { font: inherit; width: 22rem; max-width: 100% }
 </ul>
 <h2>Clusters</h2>
 {{if .Clusters}}<table>
-<tr><th scope="col">cluster</th><th scope="col">nodes</th></tr>
-{{range .Clusters}}<tr><td>{{.Name}}</td><td>{{range .URLs}}{{.}}<br>{{end}}</td></tr>
-{{end}}</table>{{else}}<p>None is configured.</p>{{end}}
+<tr><th scope="col">cluster</th><th scope="col">version</th><th scope="col">state</th><th scope="col">since</th><th scope="col">last answer</th><th scope="col">nodes</th></tr>
+{{range .Clusters}}<tr><td>{{.Name}}</td><td>{{with .Version}}{{.}}{{else}}unknown{{end}}</td><td class="{{.State}}">{{.Words}}{{with .Error}}: {{.}}{{end}}</td><td>{{.SinceText}}</td><td>{{.LastText}}</td><td>{{range .Nodes}}{{.}}<br>{{end}}</td></tr>
+{{end}}</table>
+<p>They are asked when somebody scrapes <a href="/metrics">/metrics</a>.</p>{{else}}<p>None is configured.</p>{{end}}
 <h2>Probe</h2>
 <form action="/probe" method="get">
 <p><label>Target<br><input name="target" type="url" required placeholder="http://master:8080"></label></p>

@@ -10,8 +10,10 @@ type descs struct {
 	up, info, workers, slots                              *prometheus.Desc
 	workerSlots, workerDynamic, workerCPU, workerMemory   *prometheus.Desc
 	workerProcessors, workerCores, workerHeap, workerJobs *prometheus.Desc
-	workerAge, jobs, pendingJobs, pendingOldest           *prometheus.Desc
-	headLacking, headRequired, headInfo, rejections       *prometheus.Desc
+	workerAge, workerAssigned                             *prometheus.Desc
+	jobs, pendingJobs, pendingOldest                      *prometheus.Desc
+	pendingSlots, headLacking, headRequired, headInfo     *prometheus.Desc
+	rejections                                            *prometheus.Desc
 	scrapeDuration, scrapeErrors                          *prometheus.Desc
 }
 
@@ -27,6 +29,7 @@ func newDescs(cluster string) descs {
 		slots:   d("slots", "Slots of all workers by state. Absent when any worker has dynamic slots: these have no total.", "state"),
 
 		workerSlots:      d("worker_slots", "Slots of a worker by state. Absent for a worker with dynamic slots.", "worker", "state"),
+		workerAssigned:   d("worker_assigned_slots", "Slots of a worker that tasks have, fixed or dynamic: 0 is a worker without a task.", "worker"),
 		workerDynamic:    d("worker_dynamic_slot", "1 if the worker makes slots as they are asked for, 0 if it has a fixed number.", "worker"),
 		workerCPU:        d("worker_cpu_ratio", "CPU load of the worker's process, 1 is all of its cores.", "worker"),
 		workerMemory:     d("worker_memory_ratio", "Heap used by the worker, 1 is its maximum.", "worker"),
@@ -39,6 +42,7 @@ func newDescs(cluster string) descs {
 		jobs:          d("jobs", "Jobs by status, as /overview counts them: running includes those that wait, and the finished, failed and canceled ones expire with Zeta's history, so these can shrink.", "status"),
 		pendingJobs:   d("pending_jobs", "Jobs waiting for slots. Always 0 before 2.3.9, which lets no job wait. Absent where the version cannot tell."),
 		pendingOldest: d("pending_job_oldest_seconds", "How long the first job of the queue has waited; 0 when none waits."),
+		pendingSlots:  d("pending_slots", "Slots that all waiting jobs lack together; 0 when none waits. Absent while Zeta does not list them all: of a queue of more than 100 jobs, or one whose reply would be too long."),
 		headLacking:   d("pending_head_lacking_slots", "Slots that the first job of the queue still lacks; 0 when none waits. Jobs behind it are not tried, so only this demand is proven."),
 		headRequired:  d("pending_head_required_slots", "Slots that the first job of the queue needs in all."),
 		headInfo:      d("pending_head_info", "The first job of the queue and why it waits. Always 1.", "job_id", "reason"),
@@ -54,8 +58,8 @@ func (d descs) describe(ch chan<- *prometheus.Desc) {
 		d.up, d.info, d.workers, d.slots,
 		d.workerSlots, d.workerDynamic, d.workerCPU, d.workerMemory,
 		d.workerProcessors, d.workerCores, d.workerHeap, d.workerJobs,
-		d.workerAge, d.jobs, d.pendingJobs, d.pendingOldest,
-		d.headLacking, d.headRequired, d.headInfo, d.rejections,
+		d.workerAge, d.workerAssigned, d.jobs, d.pendingJobs, d.pendingOldest,
+		d.pendingSlots, d.headLacking, d.headRequired, d.headInfo, d.rejections,
 		d.scrapeDuration, d.scrapeErrors,
 	} {
 		ch <- desc
@@ -105,7 +109,7 @@ func oneIf(yes bool) float64 {
 }
 
 func (d descs) emit(ch chan<- prometheus.Metric, snap Snapshot) {
-	out, f := sink(ch), factsOf(snap)
+	out, f := sink(ch), figuresOf(snap)
 	out.gauge(d.up, oneIf(snap.Overview != nil))
 	out.gauge(d.scrapeDuration, snap.Took.Seconds())
 	for e, n := range snap.Failures {
@@ -138,9 +142,10 @@ func (d descs) emitJobs(out sink, o *Overview) {
 	out.count(d.jobs, o.CanceledJobs, "canceled")
 }
 
-func (d descs) emitQueue(out sink, q queueFacts) {
+func (d descs) emitQueue(out sink, q queueFigures) {
 	out.count(d.pendingJobs, q.size)
 	out.number(d.pendingOldest, q.oldestWait)
+	out.count(d.pendingSlots, q.all)
 	out.count(d.headLacking, q.lacking)
 	out.count(d.headRequired, q.required)
 	if q.head != nil {
@@ -148,10 +153,11 @@ func (d descs) emitQueue(out sink, q queueFacts) {
 	}
 }
 
-func (d descs) emitWorker(out sink, w workerFacts) {
+func (d descs) emitWorker(out sink, w workerFigures) {
 	name := string(w.address)
 	out.count(d.workerSlots, w.assigned, name, "assigned")
 	out.count(d.workerSlots, w.unassigned, name, "unassigned")
+	out.count(d.workerAssigned, w.used, name)
 	out.flag(d.workerDynamic, w.dynamic, name)
 	out.ratio(d.workerCPU, w.cpu, name)
 	out.ratio(d.workerMemory, w.memory, name)

@@ -3,7 +3,6 @@ package zeta
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -109,8 +108,8 @@ func endpointFamilies() map[Endpoint][]string {
 		EndpointOverview:   {"jobs", "info", "resource_rejections_total"},
 		EndpointMonitoring: {"worker_cpu_ratio", "worker_memory_ratio", "worker_processors", "worker_sample_age_seconds"},
 		EndpointPendingJobs: {
-			"info", "slots", "worker_slots", "worker_dynamic_slot", "worker_running_jobs", "pending_job_oldest_seconds",
-			"pending_head_lacking_slots", "pending_head_required_slots", "pending_head_info",
+			"info", "slots", "worker_slots", "worker_assigned_slots", "worker_dynamic_slot", "worker_running_jobs", "pending_job_oldest_seconds",
+			"pending_slots", "pending_head_lacking_slots", "pending_head_required_slots", "pending_head_info",
 		},
 		EndpointFinishedJobs: {"resource_rejections_total"},
 	}
@@ -174,14 +173,6 @@ func TestLongReplyIsNotRead(t *testing.T) {
 	require.LessOrEqual(t, endless.read, int64(1001))
 }
 
-func TestLimitedReaderAcceptsExactlyTheLimit(t *testing.T) {
-	got, err := io.ReadAll(&limitedReader{r: strings.NewReader("12345"), left: 5})
-	require.NoError(t, err)
-	require.Equal(t, "12345", string(got))
-	_, err = io.ReadAll(&limitedReader{r: strings.NewReader("123456"), left: 5})
-	require.ErrorIs(t, err, errTooLarge)
-}
-
 // TestLogHasOneLinePerChange scrapes a failing endpoint many times.
 func TestLogHasOneLinePerChange(t *testing.T) {
 	var log bytes.Buffer
@@ -242,8 +233,10 @@ func TestListsAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "more than 10000 members")
 	_, err = DecodeFailedJobs(strings.NewReader(many))
 	require.ErrorContains(t, err, "more than 100000")
-	_, err = DecodePendingJobs(strings.NewReader(`{"pendingJobs":` + many + `}`))
-	require.ErrorContains(t, err, "more than 100000")
+	queue, err := DecodePendingJobs(strings.NewReader(`{"pendingJobs":` + many + `}`))
+	require.NoError(t, err, "what was read counts")
+	require.EqualValues(t, maxElements, queue.Size)
+	require.ErrorContains(t, queue.Cut, "more than 100000")
 	_, err = DecodeResourceWorkers(strings.NewReader(`{"workers":` + many + `}`))
 	require.ErrorContains(t, err, "more than 100000")
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	promconfig "github.com/prometheus/common/config"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // prober keeps one collector per target and cluster name, so that counters and
@@ -22,6 +22,7 @@ type prober struct {
 	transport http.RoundTripper
 	logger    *slog.Logger
 	clock     func() time.Time
+	long      outgoing.LongReplies
 
 	mu     sync.Mutex
 	byKey  map[probeKey]*list.Element
@@ -38,14 +39,14 @@ type probed struct {
 	last      time.Time
 }
 
-func newProber(opts ExporterOptions) (*prober, error) {
+func newProber(opts ExporterOptions, long outgoing.LongReplies) (*prober, error) {
 	allowed, err := newTargets(opts.Probe.AllowedTargets)
 	if err != nil {
 		return nil, err
 	}
 	return &prober{
 		config: opts.Probe, allowed: allowed, most: opts.MaxProbeTargets,
-		transport: opts.Transport, logger: opts.Logger, clock: opts.Clock,
+		transport: opts.Transport, logger: opts.Logger, clock: opts.Clock, long: long,
 		byKey: map[probeKey]*list.Element{}, recent: list.New(),
 	}, nil
 }
@@ -126,9 +127,9 @@ func (p *prober) add(key probeKey) (*list.Element, error) {
 	if len(p.allowed) > 0 {
 		cfg.HTTPClientConfig = p.config.HTTPClientConfig
 	} else {
-		cfg.HTTPClientConfig = withoutCredentials(p.config.HTTPClientConfig)
+		cfg.HTTPClientConfig = outgoing.WithoutCredentials(p.config.HTTPClientConfig)
 	}
-	c, err := NewCollector(CollectorOptions{Cluster: cfg, Transport: p.transport, Logger: p.logger, Clock: p.clock})
+	c, err := NewCollector(CollectorOptions{Cluster: cfg, Transport: p.transport, Logger: p.logger, Clock: p.clock, Long: p.long})
 	if err != nil {
 		return nil, fmt.Errorf("probing: %w", err)
 	}
@@ -188,17 +189,4 @@ func closeAll(collectors []*Collector) {
 	for _, c := range collectors {
 		c.Close()
 	}
-}
-
-// withoutCredentials keeps of a client configuration what identifies nobody:
-// proxy, HTTP version, and how the server's certificate is checked.
-func withoutCredentials(c promconfig.HTTPClientConfig) promconfig.HTTPClientConfig {
-	out := promconfig.HTTPClientConfig{
-		FollowRedirects: c.FollowRedirects, EnableHTTP2: c.EnableHTTP2, ProxyConfig: c.ProxyConfig,
-	}
-	out.TLSConfig = c.TLSConfig
-	out.TLSConfig.Cert, out.TLSConfig.CertFile, out.TLSConfig.CertRef = "", "", ""
-	out.TLSConfig.Key, out.TLSConfig.KeyFile, out.TLSConfig.KeyRef = "", "", ""
-	out.ProxyConnectHeader = nil
-	return out
 }

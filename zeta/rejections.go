@@ -52,6 +52,26 @@ func (r *rejections) failedToRead() { r.asked = Count{} }
 // read takes in the history as it was when /overview said failed. The first
 // one is the baseline: nobody knows when its jobs failed.
 func (r *rejections) read(failed Count, jobs []FailedJob) {
+	r.see(jobs)
+	r.baseline, r.asked = true, failed
+}
+
+// readPart takes in some of the history, of which the rest could not be read. It
+// reports whether there were rejections among what is new: then the counter
+// tells of them, though there may be more. Otherwise nothing is known, and the
+// history is due again. Without a baseline no part of it tells anything.
+func (r *rejections) readPart(jobs []FailedJob) (grew bool) {
+	r.failedToRead()
+	if !r.baseline {
+		return false
+	}
+	before := r.total
+	r.see(jobs)
+	return r.total > before
+}
+
+// see counts the rejections among the jobs that are new.
+func (r *rejections) see(jobs []FailedJob) {
 	if r.seen == nil {
 		r.seen = make(map[int64]struct{}, len(jobs))
 	}
@@ -64,7 +84,6 @@ func (r *rejections) read(failed Count, jobs []FailedJob) {
 			r.total++
 		}
 	}
-	r.baseline, r.asked = true, failed
 	r.forget()
 }
 

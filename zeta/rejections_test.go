@@ -144,3 +144,14 @@ func TestRejectionsLaws(t *testing.T) {
 		}
 	})
 }
+
+// The job that holds a worker's slots fails with the worker, or at once where
+// they are not free: neither is a rejection.
+func TestHoldingJobsAreNoRejections(t *testing.T) {
+	const reason = `"errorMsg":"org.apache.seatunnel.engine.server.resourcemanager.NoEnoughResourceException"`
+	failed, err := DecodeFailedJobs(strings.NewReader(`[
+		{"jobId":"1","jobName":"` + HoldPrefix + `w1","jobStatus":"FAILED",` + reason + `},
+		{"jobId":"2","jobName":"orders","jobStatus":"FAILED",` + reason + `}]`))
+	require.NoError(t, err)
+	require.Equal(t, []FailedJob{{ID: 1}, {ID: 2, NoResources: true}}, failed.Jobs)
+}

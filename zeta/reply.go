@@ -20,31 +20,6 @@ const (
 	maxDepth       = 1000
 )
 
-// eachElement calls read for each element of a list, which it must be.
-func eachElement(r io.Reader, read func(*json.Decoder) error) error {
-	dec := json.NewDecoder(r)
-	if tok, err := dec.Token(); err != nil {
-		return fmt.Errorf("reading JSON: %w", err)
-	} else if tok != json.Delim('[') {
-		return fmt.Errorf("%v where a list belongs", tok)
-	}
-	for n := 1; dec.More(); n++ {
-		if n > maxElements {
-			return fmt.Errorf("a list of more than %d", maxElements)
-		}
-		if err := read(dec); err != nil {
-			return fmt.Errorf("reading element %d: %w", n, err)
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("reading JSON: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("text after the end of the JSON")
-	}
-	return nil
-}
-
 // Overview is the reply of /overview. Job counts are cluster-wide and cover
 // the history that Zeta still keeps, so finished, failed and canceled can
 // shrink. RunningJobs includes PendingJobs, as Zeta counts.
@@ -73,7 +48,7 @@ func DecodeOverview(r io.Reader) (Overview, error) {
 		Overview
 		Works Count `json:"works"`
 	}
-	if err := decodeWhole(r, &body); err != nil {
+	if err := DecodeWhole(r, &body); err != nil {
 		return Overview{}, err
 	}
 	if !body.Workers.Known {
@@ -101,7 +76,7 @@ type Member struct {
 func DecodeMembers(r io.Reader) ([]Member, error) {
 	members := []Member{}
 	seen := map[Address]bool{}
-	err := eachElement(r, func(dec *json.Decoder) error {
+	err := EachElement(r, func(read ReadValue) error {
 		var row struct {
 			Master     Flag       `json:"isMaster"`
 			Host       Text       `json:"host"`
@@ -110,7 +85,7 @@ func DecodeMembers(r io.Reader) ([]Member, error) {
 			CPU        percentage `json:"load.process"`
 			Memory     percentage `json:"heap.memory.used/max"`
 		}
-		if err := dec.Decode(&row); err != nil {
+		if err := read(&row); err != nil {
 			return err
 		}
 		addr, ok := JoinAddress(string(row.Host), string(row.Port))
@@ -138,13 +113,14 @@ func DecodeMembers(r io.Reader) ([]Member, error) {
 	return members, nil
 }
 
-// Worker is one worker in /pending-jobs or /resource/workers. The fields after
-// MemUsage only the latter has, from 3.0 on.
+// Worker is one worker in /pending-jobs or /resource/workers. UsedSlots and the
+// fields after MemUsage only the latter has, from 3.0 on.
 type Worker struct {
 	Address                  Address
 	RawAddress               Text   `json:"address"`
 	TotalSlots               Count  `json:"totalSlots"`
 	FreeSlots                Count  `json:"freeSlots"`
+	UsedSlots                Count  `json:"usedSlots"`
 	Dynamic                  Flag   `json:"dynamicSlot"`
 	CPUUsage                 Ratio  `json:"cpuUsage"`
 	MemUsage                 Ratio  `json:"memUsage"`
@@ -195,7 +171,7 @@ func DecodeResourceWorkers(r io.Reader) (ResourceWorkers, error) {
 		CollectedAt Moment   `json:"collectedAt"`
 		Workers     []Worker `json:"workers"`
 	}
-	if err := decodeWhole(r, &body); err != nil {
+	if err := DecodeWhole(r, &body); err != nil {
 		return ResourceWorkers{}, err
 	}
 	if body.Available.Known && !body.Available.Value {
@@ -211,37 +187,53 @@ func DecodeResourceWorkers(r io.Reader) (ResourceWorkers, error) {
 	return ResourceWorkers{Available: true, CollectedAt: body.CollectedAt, Workers: workers}, nil
 }
 
+// HoldPrefix begins the name of a job that holds the slots of a worker until it
+// is gone. That it fails then, or finds no slots, is no rejection.
+const HoldPrefix = "zeta-scaler-hold-"
+
 // FailedJob is one job of /finished-jobs/FAILED.
 type FailedJob struct {
 	ID int64
-	// NoResources is true when the error names NoEnoughResourceException.
+	// NoResources is true when the error names NoEnoughResourceException, unless
+	// the job was there to hold a worker's slots.
 	NoResources bool
+}
+
+// FailedJobs is the reply of /finished-jobs/FAILED.
+type FailedJobs struct {
+	Jobs []FailedJob
+	// Cut is why the reply was not read to its end, nil if it was: then Jobs are
+	// some of those that there are.
+	Cut error
 }
 
 // DecodeFailedJobs reads a body of /finished-jobs/FAILED job by job, because
 // each carries a whole job graph. Jobs of another status and jobs without a
-// readable id are left out.
-func DecodeFailedJobs(r io.Reader) ([]FailedJob, error) {
-	jobs := []FailedJob{}
-	err := eachElement(r, func(dec *json.Decoder) error {
+// readable id are left out. It fails when nothing of the list could be read.
+func DecodeFailedJobs(r io.Reader) (FailedJobs, error) {
+	failed := FailedJobs{Jobs: []FailedJob{}}
+	err := EachElement(r, func(read ReadValue) error {
 		var job struct {
 			ID     Text `json:"jobId"`
+			Name   Text `json:"jobName"`
 			Status Text `json:"jobStatus"`
 			Error  Text `json:"errorMsg"`
 		}
-		if err := dec.Decode(&job); err != nil {
+		if err := read(&job); err != nil {
 			return err
 		}
 		id, err := strconv.ParseInt(string(job.ID), 10, 64)
 		if err == nil && (job.Status == "" || job.Status == "FAILED") {
-			jobs = append(jobs, FailedJob{ID: id, NoResources: strings.Contains(string(job.Error), "NoEnoughResourceException")})
+			rejected := strings.Contains(string(job.Error), "NoEnoughResourceException") && !strings.HasPrefix(string(job.Name), HoldPrefix)
+			failed.Jobs = append(failed.Jobs, FailedJob{ID: id, NoResources: rejected})
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err != nil && len(failed.Jobs) == 0 {
+		return FailedJobs{}, err
 	}
-	return jobs, nil
+	failed.Cut = err
+	return failed, nil
 }
 
 // failure is what Zeta writes in place of a reply, sometimes with status 200:
@@ -258,11 +250,17 @@ func (f failure) orElse(problem string) error {
 	return errors.New(problem)
 }
 
-func decodeWhole(r io.Reader, into any) error {
+// DecodeWhole reads a reply that is one JSON value. Lists that are absurdly long
+// or deep are refused before they are unpacked.
+func DecodeWhole(r io.Reader, into any) error {
 	body, err := io.ReadAll(r)
 	if err != nil {
 		return fmt.Errorf("reading the body: %w", err)
 	}
+	return decodeBytes(body, into)
+}
+
+func decodeBytes(body []byte, into any) error {
 	if err := checkLists(body); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package zeta
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -147,6 +148,8 @@ func (c *Collector) askOverview(ctx context.Context, s *scrape) *Overview {
 	ctx, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
 	defer cancel()
 	o, err := c.client.Overview(ctx)
+	c.contact.Note(err)
+	c.contact.Tell(c.client.address(), string(o.ProjectVersion))
 	if !c.note(s, EndpointOverview, err) {
 		return nil
 	}
@@ -163,9 +166,11 @@ func (c *Collector) askMembers(ctx context.Context, s *scrape) {
 
 func (c *Collector) askPending(ctx context.Context, s *scrape) {
 	p, sent, err := c.client.PendingJobs(ctx)
-	if c.note(s, EndpointPendingJobs, err) {
+	if err == nil {
+		err = cut(p.Cut)
 		s.set(func(snap *Snapshot) { snap.Pending, snap.PendingSent = &p, sent })
 	}
+	c.note(s, EndpointPendingJobs, err)
 }
 
 func (c *Collector) askResources(ctx context.Context, s *scrape) {
@@ -180,23 +185,35 @@ func (c *Collector) askFailedJobs(ctx context.Context, s *scrape, failed Count) 
 	c.mu.Lock()
 	due := c.rejections.due(failed)
 	c.mu.Unlock()
+	grew := false
 	if due {
-		jobs, err := c.client.FailedJobs(ctx)
+		failedJobs, err := c.client.FailedJobs(ctx)
+		if err == nil {
+			err = cut(failedJobs.Cut)
+		}
 		ok := c.note(s, EndpointFinishedJobs, err)
 		c.mu.Lock()
 		if ok {
-			c.rejections.read(failed, jobs)
+			c.rejections.read(failed, failedJobs.Jobs)
 		} else {
-			c.rejections.failedToRead()
+			grew = c.rejections.readPart(failedJobs.Jobs)
 		}
 		c.mu.Unlock()
 	}
 	c.mu.Lock()
 	total, known := c.rejections.value(failed)
 	c.mu.Unlock()
-	if known {
+	if known || grew {
 		s.set(func(snap *Snapshot) { snap.Rejections = &total })
 	}
+}
+
+// cut says of a reply that was not read to its end that what was read counts.
+func cut(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("only a part of the reply was read, and counts: %w", err)
 }
 
 // note records how an endpoint did and reports whether it answered. The log has
@@ -207,22 +224,13 @@ func (c *Collector) note(s *scrape, e Endpoint, err error) bool {
 		s.set(func(snap *Snapshot) { snap.Unsupported[e] = true })
 		err = nil // that there is no such endpoint is an answer
 	}
-	c.mu.Lock()
-	was := c.failing[e]
-	c.failing[e] = err != nil
-	if err != nil {
-		c.failures[e]++
-	}
-	c.mu.Unlock()
+	c.silent[e].Note(err, "cluster", c.cluster, "endpoint", string(e))
 	if err == nil {
-		if was {
-			c.logger.Info("endpoint answers again", "cluster", c.cluster, "endpoint", string(e))
-		}
 		return !unsupported
 	}
+	c.mu.Lock()
+	c.failures[e]++
+	c.mu.Unlock()
 	s.set(func(snap *Snapshot) { snap.Errors[e] = err })
-	if !was {
-		c.logger.Warn("endpoint does not answer, its metrics are absent", "cluster", c.cluster, "endpoint", string(e), "err", err)
-	}
 	return false
 }

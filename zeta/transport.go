@@ -7,28 +7,46 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // StatusError is a reply whose status is not 200.
 type StatusError struct {
 	Code    int
 	Message string // what Zeta says about it, "" when it says nothing readable
+
+	whole string
 }
 
+// Mentions reports whether a word is in what Zeta said, also beyond Message: the
+// stack traces that it answers with name their cause late.
+func (e *StatusError) Mentions(word string) bool { return strings.Contains(e.whole, word) }
+
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("status %d %s", e.Code, http.StatusText(e.Code))
+	text := "status " + outgoing.StatusText(e.Code)
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
 	return text
 }
 
-// errTooLarge is the failure of a reply that is longer than the limit.
-var errTooLarge = errors.New("the reply is longer than max_response")
+// unansweredError is the failure of a request to which nothing came back.
+type unansweredError struct{ error }
+
+func (e *unansweredError) Unwrap() error { return e.error }
+
+// ServesNoREST reports whether a request failed as it does at a node whose REST
+// API is switched off: nobody listens, or Hazelcast closes the connection without
+// a word.
+func ServesNoREST(err error) bool {
+	_, unanswered := errors.AsType[*unansweredError](err)
+	return unanswered && (errors.Is(err, io.EOF) || isReset(err) || errors.Is(err, syscall.ECONNREFUSED))
+}
 
 // notJSON is the failure of a reply with another content type.
 type notJSON struct{ contentType string }
@@ -44,54 +62,79 @@ type reply[T any] struct {
 	sent  int64
 }
 
+// asker asks for replies, which share the place for long ones with others.
+type asker struct {
+	*outgoing.Client
+	long outgoing.LongReplies
+}
+
 // fetch asks for one URL. Everything but a whole JSON body with status 200 is
 // an error; the body is never read further than limit.
-func fetch[T any](ctx context.Context, client *http.Client, url string, limit int64, decode func(io.Reader) (T, error)) (reply[T], error) {
-	var none reply[T]
+func fetch[T any](ctx context.Context, client *asker, url string, decode func(io.Reader) (T, error)) (reply[T], error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return none, fmt.Errorf("making the request: %w", err)
+		return reply[T]{}, fmt.Errorf("making the request: %w", err)
 	}
+	return send(client, req, decode)
+}
+
+// send is fetch for any request.
+func send[T any](client *asker, req *http.Request, decode func(io.Reader) (T, error)) (reply[T], error) {
+	var none reply[T]
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	req = req.WithContext(ctx)
 	req.Header.Set("Accept", "application/json")
+	in := client.long.Intake(smallReply).Within(longReplyTimeout, cancel)
+	defer in.Release()
 	resp, err := client.Do(req)
 	if err != nil {
-		return none, withoutURL(err)
+		return none, &unansweredError{tooLarge(err)}
 	}
 	defer resp.Body.Close()
-	body := &limitedReader{r: resp.Body, left: limit}
 	if resp.StatusCode != http.StatusOK {
-		return none, statusError(resp.StatusCode, body)
+		return none, statusError(resp)
 	}
 	if err := checkType(resp.Header.Get("Content-Type")); err != nil {
-		return none, err
+		return none, resp.Clean(err)
 	}
-	if resp.ContentLength > limit {
-		return none, errTooLarge
+	body, err := in.Reader(ctx, resp.ContentLength, resp.Body)
+	if err != nil {
+		return none, fmt.Errorf("waiting for other long replies: %w", err)
 	}
 	value, err := decode(body)
 	if err != nil {
-		return none, err
+		return none, resp.Clean(tooLarge(err))
 	}
 	return reply[T]{value: value, sent: sentAt(resp.Header.Get("Date"))}, nil
 }
 
-// withoutURL drops the URL that net/http puts in front: the endpoint is named
-// beside the error, and an address is nothing for an error's first words.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
+// tooLarge names the setting that bounds a reply.
+func tooLarge(err error) error {
+	if _, ok := errors.AsType[*outgoing.TooLargeError](err); ok {
+		return fmt.Errorf("%w (max_response)", err)
 	}
 	return err
 }
 
 // statusError reads the message of {"status":"fail","message":…}, if it is one.
-func statusError(code int, body io.Reader) error {
-	e := &StatusError{Code: code}
+func statusError(resp *outgoing.Reply) error {
+	e := &StatusError{Code: resp.StatusCode}
 	var f failure
-	if err := decodeWhole(io.LimitReader(body, 4096), &f); err == nil {
-		e.Message = clip(string(f.Message))
+	if err := DecodeWhole(io.LimitReader(resp.Body, maxFailure), &f); err == nil {
+		e.whole = resp.Redact(string(f.Message))
+		e.Message = outgoing.OneLine(withoutPackages(e.whole), maxSaid)
 	}
 	return e
+}
+
+var javaPackage = regexp.MustCompile(`\b(?:[a-z]\w*\.){2,}([A-Z])`)
+
+// withoutPackages is the first line of a stack trace with classes by their bare
+// names, so that there is room for what went wrong.
+func withoutPackages(trace string) string {
+	first, _, _ := strings.Cut(trace, "\n")
+	return javaPackage.ReplaceAllString(first, "$1")
 }
 
 // checkType refuses what names itself something else than JSON. No content
@@ -114,47 +157,27 @@ func sentAt(header string) int64 {
 	return 0
 }
 
-// limitedReader fails, instead of ending, where the limit is passed: a cut body
-// must not look like a whole one.
-type limitedReader struct {
-	r    io.Reader
-	left int64
-}
-
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if l.left < 0 {
-		return 0, errTooLarge
-	}
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return n, errTooLarge
-	}
-	return n, err
-}
-
-// sameOriginOnly is a CheckRedirect that follows within the host alone (and
-// from http to https on it). Zeta redirects nowhere; what does is a proxy, or
-// somebody who wants our credentials or our reach into the network.
-func sameOriginOnly(req *http.Request, via []*http.Request) error {
-	if len(via) >= 5 {
-		return errors.New("stopped after 5 redirects")
-	}
-	from, to := via[len(via)-1].URL, req.URL
-	upgrade := from.Scheme == "http" && to.Scheme == "https" && strings.EqualFold(from.Hostname(), to.Hostname())
-	same := from.Scheme == to.Scheme && strings.EqualFold(from.Host, to.Host)
-	if !same && !upgrade {
-		return fmt.Errorf("redirect to another host refused (%s)", clip(to.Host))
-	}
-	return nil
-}
+// Bounds of the memory in which replies are read.
+const (
+	// smallReply is what every reply may take, in bytes; longer ones are read one
+	// at a time, of all clusters that an exporter asks.
+	smallReply = 256 << 10
+	// maxFailure is how much is read of a failure, in bytes: most are stack traces
+	// of a few thousand.
+	maxFailure = 16 << 10
+	// maxSaid is how much of it an error quotes, in bytes.
+	maxSaid = 200
+	// longReplyTimeout is for how long one of them may keep the others waiting.
+	longReplyTimeout = 10 * time.Second
+)
 
 // Defaults of a client.
 const (
 	DefaultEndpointTimeout = 3 * time.Second
 	DefaultMaxResponse     = 32 << 20
+	// streamFactor is how much longer than max_response a reply may be that is
+	// read value by value.
+	streamFactor = 16
 	// hangLimit is longer than the ~190 s that a master waits for a frozen
 	// worker, so that a hanging request ends by its reply.
 	hangLimit = 4 * time.Minute

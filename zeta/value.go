@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // Count is a whole number ≥ 0 that a reply may or may not contain. Zeta writes
@@ -206,10 +208,4 @@ func finite(text string) (float64, error) {
 }
 
 // clip keeps a foreign text short enough for an error message.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return outgoing.OneLine(s, 80) }

@@ -101,6 +101,7 @@ func TestParseAddress(t *testing.T) {
 		"[0:0:0:0:0:0:0:1]:5801":     "::1:5801",
 		"[fd00:0:0:0:0:0:0:9]:05801": "fd00::9:5801",
 		"fd00::9:5801":               "fd00::9:5801",
+		" worker-1 : 5801 ":          "worker-1:5801",
 	} {
 		got, ok := ParseAddress(text)
 		require.True(t, ok, text)
@@ -145,7 +146,7 @@ func TestWhatAVersionHas(t *testing.T) {
 		v := ParseVersion(tc.version)
 		require.Equal(t, tc.pending, v.pendingJobs(tc.dialect), tc)
 		require.Equal(t, tc.resources, v.resourceWorkers(tc.dialect), tc)
-		require.Equal(t, tc.queue, v.hasQueue(), tc)
+		require.Equal(t, tc.queue, v.HasQueue(), tc)
 	}
 }
 

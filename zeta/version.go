@@ -64,9 +64,9 @@ const (
 	neverExists
 )
 
-// hasQueue reports whether the version can hold a job back. Before 2.3.9 a job
+// HasQueue reports whether the version can hold a job back. Before 2.3.9 a job
 // runs or fails, so an answering /overview proves an empty queue.
-func (v Version) hasQueue() bool { return !v.Before(2, 3, 9) }
+func (v Version) HasQueue() bool { return !v.Before(2, 3, 9) }
 
 func (v Version) pendingJobs(d dialect) support {
 	switch {

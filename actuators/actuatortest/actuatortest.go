@@ -33,12 +33,18 @@ type Fixture struct {
 	// Desired returns how many workers the platform itself was last asked for,
 	// 0 before the first request.
 	Desired func(t *testing.T) int
+	// Settle waits until the platform has done what it was asked for, as far as
+	// Workers tells; nil where that is at once.
+	Settle func(t *testing.T)
 	// Stall makes the platform answer nothing until resume is called, and do
 	// nothing that was asked meanwhile.
 	Stall func(t *testing.T) (resume func())
 	// LoseReply makes the platform do what the next request to change something
 	// asks, and its answer get lost.
 	LoseReply func(t *testing.T)
+	// Forget removes from the target whatever a write has recorded there, as who
+	// replaces it does. Only where fences are recorded.
+	Forget func(t *testing.T)
 	// Refuse makes the platform refuse every request to change something.
 	Refuse func(t *testing.T)
 	// Fail makes the platform fail every request to change something without
@@ -46,13 +52,16 @@ type Fixture struct {
 	Fail func(t *testing.T)
 }
 
+// test is one of the suite.
+type test struct {
+	name string
+	run  func(t *testing.T, f Fixture)
+}
+
 // RunConformance runs the tests. open makes a new fixture for each.
 func RunConformance(t *testing.T, open func(t *testing.T) Fixture) {
 	t.Helper()
-	for _, test := range []struct {
-		name string
-		run  func(t *testing.T, f Fixture)
-	}{
+	for _, test := range append([]test{
 		{"capabilities agree with each other", capabilities},
 		{"what is not supported says so", unsupported},
 		{"scaling is seen", scales},
@@ -67,7 +76,8 @@ func RunConformance(t *testing.T, open func(t *testing.T) Fixture) {
 		{"a failure changes nothing and may pass", fails},
 		{"many callers at once", concurrent},
 		{"a claim stops older epochs", claims},
-	} {
+		{"a fence that is gone is another writer", forgets},
+	}, releaseTests...) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}
 }
@@ -161,8 +171,11 @@ func capabilities(t *testing.T, f Fixture) {
 	if c.Chooses && !c.Releases {
 		t.Fatal("it lets the caller choose what to release, and releases nothing")
 	}
-	if c.DryRun && (c.Observes || c.Releases) {
-		t.Fatalf("a dry run has no platform that it could observe or release from: %+v", c)
+	if _, ok := f.Actuator.(actuators.Withdrawer); c.Withdraws && !ok {
+		t.Fatal("it is said to withdraw what has not come, and has no method for it")
+	}
+	if c.DryRun && (c.Observes || c.Lists) {
+		t.Fatalf("a dry run has no platform that it could observe: %+v", c)
 	}
 }
 
@@ -173,6 +186,10 @@ func unsupported(t *testing.T, f Fixture) {
 		wrongly(t, err, actuators.ErrUnsupported)
 	}
 	if !c.Releases {
+		if !c.Lists {
+			_, err := f.Actuator.Workers(t.Context(), f.Target)
+			wrongly(t, err, actuators.ErrUnsupported)
+		}
 		workers := []actuators.Worker{{Name: "worker-0", Address: "worker-0:5801"}}
 		wrongly(t, f.Actuator.Release(t.Context(), f.Target, workers, f.fence(5, 1)), actuators.ErrUnsupported)
 	}
@@ -308,18 +325,14 @@ func fails(t *testing.T, f Fixture) {
 // gets a wrong answer, and in the end the platform has what all wanted.
 func concurrent(t *testing.T, f Fixture) {
 	fence := f.fence(5, 1)
-	errs := make([]error, callers)
-	var wg sync.WaitGroup
-	for i := range callers {
-		wg.Go(func() {
-			errs[i] = f.Actuator.Scale(t.Context(), f.Target, 3, fence)
-			if f.Actuator.Capabilities().Observes {
-				_, err := f.Actuator.Observe(t.Context(), f.Target)
-				errs[i] = errors.Join(errs[i], err)
-			}
-		})
-	}
-	wg.Wait()
+	errs := together(func() error {
+		err := f.Actuator.Scale(t.Context(), f.Target, 3, fence)
+		if f.Actuator.Capabilities().Observes {
+			_, observed := f.Actuator.Observe(t.Context(), f.Target)
+			err = errors.Join(err, observed)
+		}
+		return err
+	})
 	for _, err := range errs {
 		if verdict(err) {
 			t.Errorf("one of %d callers who ask for the same got: %v", callers, err)
@@ -327,6 +340,17 @@ func concurrent(t *testing.T, f Fixture) {
 	}
 	f.scale(t, 3, fence)
 	f.has(t, 3)
+}
+
+// together makes a call many times at once.
+func together(call func() error) []error {
+	errs := make([]error, callers)
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() { errs[i] = call() })
+	}
+	wg.Wait()
+	return errs
 }
 
 func claims(t *testing.T, f Fixture) {
@@ -352,6 +376,29 @@ func claims(t *testing.T, f Fixture) {
 	f.has(t, 2)
 	wrongly(t, f.Actuator.Scale(t.Context(), f.Target, 3, f.fence(5, 2)), actuators.ErrStale)
 	f.has(t, 2)
+}
+
+func forgets(t *testing.T, f Fixture) {
+	claimer, ok := f.Actuator.(actuators.Claimer)
+	if !ok || f.Forget == nil {
+		t.Skip("the platform records no fences")
+	}
+	f.scale(t, 2, f.fence(5, 1))
+	f.Forget(t)
+	f.has(t, 2)
+	if err := claimer.Claim(t.Context(), f.Target, actuators.Fence{Epoch: 6}); err != nil {
+		t.Fatalf("claiming a target whose fence is gone: %v", err)
+	}
+	fence := f.fence(6, 1)
+	fence.Fenced = true
+	err := f.Actuator.Scale(t.Context(), f.Target, 3, fence)
+	if other, ok := errors.AsType[*actuators.OtherWriterError](err); !ok || other.Writer != actuators.LostFence {
+		t.Fatalf("got error %v, want another writer: %s", err, actuators.LostFence)
+	}
+	f.has(t, 2)
+	fence.AcceptPresent = true
+	f.scale(t, 3, fence)
+	f.has(t, 3)
 }
 
 // Kind names what the executor makes of an error: done, unknown, stale, refused

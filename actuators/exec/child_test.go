@@ -3,20 +3,24 @@
 package exec
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/actuators/request"
 )
 
@@ -58,6 +62,13 @@ func child(what string, args []string) {
 		stubborn(args[0], true)
 	case "grandchild":
 		stubborn(args[0], false)
+	case "service":
+		// The service that runs a command, which holds a connection.
+		a, err := New(Options{
+			Command: os.Args[0], Args: []string{"child", "grandchild", args[0]}, Logger: slog.New(slog.DiscardHandler), Timeout: time.Hour,
+		})
+		exitIf(err)
+		_ = a.Scale(context.Background(), actuators.Target{}, 3, actuators.Fence{})
 	case "leave":
 		// A process that stays and holds the outputs.
 		cmd := exec.Command(os.Args[0], "child", "guest", args[0])
@@ -108,9 +119,13 @@ func platform(dir string) {
 	exitIf(json.NewDecoder(os.Stdin).Decode(&q))
 	state := readState(dir)
 	switch {
+	case q.Verb == request.Workers:
+		out := map[string]any{"workers": state.named()}
+		exitIf(json.NewEncoder(os.Stdout).Encode(out))
+		return
 	case q.Verb == request.Observe:
 		fmt.Printf(`{"desired":%d,"ready":%d,"fence":{"masterEpoch":%d,"generation":%d,"recommendationId":%q,"actionId":%q}}`+"\n",
-			state.desired(), state.desired(), state.MasterEpoch, state.Generation, state.RecommendationID, state.ActionID)
+			state.Desired, state.Desired, state.MasterEpoch, state.Generation, state.RecommendationID, state.ActionID)
 		return
 	case has("refuse"):
 		os.Exit(ExitRefused)
@@ -119,35 +134,70 @@ func platform(dir string) {
 	case q.MasterEpoch < state.MasterEpoch:
 		os.Exit(ExitStale)
 	}
-	b, err := json.Marshal(q)
+	next, ok := state.after(q)
+	if !ok {
+		os.Exit(ExitRefused)
+	}
+	b, err := json.Marshal(next)
 	exitIf(err)
 	// Many may run at once: each writes a whole file.
-	next := filepath.Join(dir, strconv.Itoa(os.Getpid()))
-	exitIf(os.WriteFile(next, b, 0o600))
-	exitIf(os.Rename(next, filepath.Join(dir, "state")))
+	file := filepath.Join(dir, strconv.Itoa(os.Getpid()))
+	exitIf(os.WriteFile(file, b, 0o600))
+	exitIf(os.Rename(file, filepath.Join(dir, "state")))
 	if has("lose") {
 		exitIf(os.Remove(filepath.Join(dir, "lose")))
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 }
 
-// last is the last request to scale.
-type last request.Request
+// kept is what the platform knows after the last request to change something.
+type kept struct {
+	request.Request
 
-func (l last) desired() int {
-	if l.Want == nil {
-		return 0
-	}
-	return *l.Want
+	Desired int
+	// Gone are the names of released workers.
+	Gone []string
 }
 
-func readState(dir string) last {
+// named are the workers that are there, w1 and so on: as many as are desired, and
+// none that was released, until there are more than ever.
+func (k kept) named() []map[string]string {
+	out := []map[string]string{}
+	for i := 1; len(out) < k.Desired; i++ {
+		if name := fmt.Sprint("w", i); !slices.Contains(k.Gone, name) {
+			out = append(out, map[string]string{"name": name, "address": name + ":5801"})
+		}
+	}
+	return out
+}
+
+// after is what the platform knows after q; false if it will not do it.
+func (k kept) after(q request.Request) (kept, bool) {
+	again := q.ActionID == k.ActionID
+	k.Request = q
+	if q.Verb == request.Scale {
+		k.Desired = *q.Want
+		return k, true
+	}
+	w := q.Workers[0]
+	if again && slices.Contains(k.Gone, w.Name) {
+		return k, true
+	}
+	there := slices.ContainsFunc(k.named(), func(have map[string]string) bool {
+		return have["name"] == w.Name && (w.Address == "" || have["address"] == w.Address)
+	})
+	k.Desired--
+	k.Gone = append(slices.Clone(k.Gone), w.Name)
+	return k, there
+}
+
+func readState(dir string) kept {
 	b, err := os.ReadFile(filepath.Join(dir, "state"))
 	if os.IsNotExist(err) {
-		return last{}
+		return kept{}
 	}
 	exitIf(err)
-	var l last
-	exitIf(json.Unmarshal(b, &l))
-	return l
+	var k kept
+	exitIf(json.Unmarshal(b, &k))
+	return k
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/actuators/actuatortest"
 )
 
@@ -40,6 +41,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 const systemctl = `#!/bin/sh
 case $1 in
 start) touch "$ZETA_WORKERS_DIR/units/$3" ;;
+stop) rm -f "$ZETA_WORKERS_DIR/units/$2" ;;
 list-units) for unit in "$ZETA_WORKERS_DIR"/units/*; do [ -e "$unit" ] && echo "$unit loaded active"; done ;;
 esac
 exit 0
@@ -67,7 +69,7 @@ func TestExampleOfThePage(t *testing.T) {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "units"), 0o700))
 		t.Setenv("ZETA_WORKERS_DIR", dir)
 		return actuatortest.Fixture{
-			Actuator: newActuator(t, func(o *Options) { o.Command, o.Args, o.Release = command, nil, false }),
+			Actuator: newActuator(t, func(o *Options) { o.Command, o.Args = command, nil }),
 			Target:   target(),
 			Desired: func(t *testing.T) int {
 				units, err := os.ReadDir(filepath.Join(dir, "units"))
@@ -86,6 +88,14 @@ func TestExampleOfThePage(t *testing.T) {
 		older.Epoch--
 		require.NoError(t, a.Scale(t.Context(), target(), 2, newer))
 		require.Equal(t, "stale", actuatortest.Kind(a.Scale(t.Context(), target(), 3, older)))
-		require.Equal(t, "refused", actuatortest.Kind(a.Scale(t.Context(), target(), 1, newer)))
+		require.NoError(t, a.Scale(t.Context(), target(), 1, newer), "the greater number stays")
+		state, err := a.Observe(t.Context(), target())
+		require.NoError(t, err)
+		require.Equal(t, 2, state.Desired)
+		require.Equal(t, "stale", actuatortest.Kind(a.Release(t.Context(), target(), []actuators.Worker{{Name: "zeta-worker@2"}}, older)))
+		require.Equal(t, "refused", actuatortest.Kind(a.Release(t.Context(), target(), []actuators.Worker{{Name: "zeta-worker@../epoch"}}, newer)))
+		state, err = a.Observe(t.Context(), target())
+		require.NoError(t, err)
+		require.Equal(t, 2, state.Desired)
 	})
 }

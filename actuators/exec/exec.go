@@ -25,17 +25,21 @@ const (
 type Options struct {
 	// Command is the program, a path or a name that is looked up in PATH. There
 	// is no shell. Args are its arguments, the same for every verb.
-	Command string
-	Args    []string
+	Command string   `yaml:"command" check:"required,program"`
+	Args    []string `yaml:"args" check:"masked"`
 	// Timeout is how long it may take, 0 is DefaultTimeout.
-	Timeout time.Duration
+	Timeout time.Duration `yaml:"timeout" check:"least=1s"`
+	// Target names what the command scales: two scopes must not write to one.
+	Target string `yaml:"target" check:"required"`
 	// Grace is how long its processes have between SIGTERM and SIGKILL when the
 	// time is over, 0 is DefaultGrace.
 	Grace time.Duration
 	// Observe says that the command knows the verb observe, Release that it
-	// knows release and any worker may be named there.
-	Observe bool
-	Release bool
+	// knows release, where any worker may be named, and workers unless Workers
+	// names them.
+	Observe bool     `yaml:"observe"`
+	Release bool     `yaml:"release"`
+	Workers []string `yaml:"workers"`
 	Logger  *slog.Logger
 }
 
@@ -62,32 +66,53 @@ func New(o Options) (*Actuator, error) {
 
 // Capabilities are what the options say that the command can do.
 func (a *Actuator) Capabilities() actuators.Capabilities {
-	return actuators.Capabilities{Observes: a.o.Observe, Releases: a.o.Release, Chooses: a.o.Release}
+	return actuators.Capabilities{
+		Observes: a.o.Observe, Releases: a.o.Release, Chooses: a.o.Release, Lists: a.o.Release && len(a.o.Workers) == 0,
+	}
 }
 
-// Observe runs the command and reads what it prints. A command that fails or
-// takes too long has told nothing, and that is all: it changed nothing either.
+// Observe runs the command and reads what it prints.
 func (a *Actuator) Observe(ctx context.Context, t actuators.Target) (actuators.State, error) {
 	if !a.o.Observe {
 		return actuators.State{}, fmt.Errorf("exec: observing: %w", actuators.ErrUnsupported)
 	}
-	r, err := a.run(ctx, request.ToObserve(t))
+	return told(ctx, a, request.ToObserve(t), parseObservation)
+}
+
+// Workers runs the command and reads what it prints, unless the configuration
+// names them.
+func (a *Actuator) Workers(ctx context.Context, t actuators.Target) ([]actuators.Worker, error) {
+	switch {
+	case len(a.o.Workers) > 0:
+		return actuators.Listed(a.o.Workers).Workers(), nil
+	case !a.o.Release:
+		return nil, fmt.Errorf("exec: naming workers: %w", actuators.ErrUnsupported)
+	}
+	return told(ctx, a, request.ToName(t), parseWorkers)
+}
+
+// told runs the command for a verb that asks, and reads what it prints. A
+// command that fails or takes too long has told nothing, and that is all: it
+// changed nothing either.
+func told[T any](ctx context.Context, a *Actuator, q request.Request, parse func([]byte) (T, error)) (T, error) {
+	var nothing T
+	r, err := a.run(ctx, q)
 	if err == nil {
 		if err = r.verdict(); errors.Is(err, actuators.ErrUnknownOutcome) {
 			err = errors.New(r.describe())
 		}
 	}
 	if err != nil {
-		return actuators.State{}, a.fail(ctx, request.Observe, err)
+		return nothing, a.fail(ctx, q.Verb, err)
 	}
 	if r.stdout.cut() {
-		return actuators.State{}, a.fail(ctx, request.Observe, fmt.Errorf("it printed more than %d bytes", maxOutput))
+		return nothing, a.fail(ctx, q.Verb, fmt.Errorf("it printed more than %d bytes", maxOutput))
 	}
-	s, err := parseObservation(r.stdout.bytes())
+	v, err := parse(r.stdout.bytes())
 	if err != nil {
-		return actuators.State{}, a.fail(ctx, request.Observe, fmt.Errorf("reading what it printed: %w", err))
+		return nothing, a.fail(ctx, q.Verb, fmt.Errorf("reading what it printed: %w", err))
 	}
-	return s, nil
+	return v, nil
 }
 
 // Scale runs the command, which has to bring the target to want workers.
@@ -98,12 +123,16 @@ func (a *Actuator) Scale(ctx context.Context, t actuators.Target, want int, f ac
 	return a.change(ctx, request.ToScale(t, want, f))
 }
 
-// Release runs the command, which has to remove the workers.
+// Release runs the command, which has to remove the worker.
 func (a *Actuator) Release(ctx context.Context, t actuators.Target, workers []actuators.Worker, f actuators.Fence) error {
 	if !a.o.Release {
 		return fmt.Errorf("exec: releasing workers: %w", actuators.ErrUnsupported)
 	}
-	return a.change(ctx, request.ToRelease(t, workers, f))
+	q, err := request.ToRelease(t, workers, f)
+	if err != nil {
+		return fmt.Errorf("exec: %w", err)
+	}
+	return a.change(ctx, q)
 }
 
 // change runs the command for a verb that changes something.

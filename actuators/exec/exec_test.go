@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -55,7 +56,12 @@ func fence() actuators.Fence {
 }
 
 func TestConformance(t *testing.T) {
-	for name, observe := range map[string]bool{"observing": true, "blind": false} {
+	for name, set := range map[string]func(o *Options){
+		"observing":     func(o *Options) { o.Observe, o.Release = true, false },
+		"blind":         func(o *Options) { o.Observe, o.Release = false, false },
+		"releasing":     func(o *Options) { o.Observe, o.Release = true, true },
+		"named workers": func(o *Options) { o.Observe, o.Release, o.Workers = false, true, []string{"w1", "w2", "w3"} },
+	} {
 		t.Run(name, func(t *testing.T) {
 			actuatortest.RunConformance(t, func(t *testing.T) actuatortest.Fixture {
 				dir := t.TempDir()
@@ -63,9 +69,9 @@ func TestConformance(t *testing.T) {
 					require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 				}
 				return actuatortest.Fixture{
-					Actuator: newActuator(t, func(o *Options) { o.Observe, o.Release = observe, false }, "platform", dir),
+					Actuator: newActuator(t, set, "platform", dir),
 					Target:   target(),
-					Desired:  func(*testing.T) int { return readState(dir).desired() },
+					Desired:  func(*testing.T) int { return readState(dir).Desired },
 					Stall: func(t *testing.T) func() {
 						mark(t, "stall")
 						return func() { require.NoError(t, os.Remove(filepath.Join(dir, "stall"))) }
@@ -139,9 +145,9 @@ func TestRequest(t *testing.T) {
 	}{
 		{
 			"scale", func(a *Actuator) error { return a.Scale(t.Context(), target(), 3, fence()) },
-			`{"verb":"scale","scope":"prod/a%2Fb","labels":{"cluster":"prod","pool":"a/b"},"target":"racks/7","want":3,"from":2,
+			`{"verb":"scale","scope":"prod/a%2Fb","labels":{"cluster":"prod","pool":"a/b"},"target":"racks/7","want":3,"from":2,"atLeast":true,
 			"masterEpoch":3,"generation":9,"recommendationId":"3-9-prod/a%2Fb","actionId":"3-8-prod/a%2Fb"}`,
-			[]string{"ACTION_ID=3-8-prod/a%2Fb", "EPOCH=3", "FROM=2", "GENERATION=9", "RECOMMENDATION_ID=3-9-prod/a%2Fb", "SCOPE=prod/a%2Fb", "TARGET=racks/7", "VERB=scale", "WANT=3"},
+			[]string{"ACTION_ID=3-8-prod/a%2Fb", "AT_LEAST=true", "EPOCH=3", "FROM=2", "GENERATION=9", "RECOMMENDATION_ID=3-9-prod/a%2Fb", "SCOPE=prod/a%2Fb", "TARGET=racks/7", "VERB=scale", "WANT=3"},
 		},
 		{
 			"release", func(a *Actuator) error {
@@ -149,7 +155,19 @@ func TestRequest(t *testing.T) {
 			},
 			`{"verb":"release","scope":"prod/a%2Fb","labels":{"cluster":"prod","pool":"a/b"},"target":"racks/7","from":2,
 			"masterEpoch":3,"generation":9,"recommendationId":"3-9-prod/a%2Fb","actionId":"3-8-prod/a%2Fb","workers":[{"name":"w1","address":"w1:5801"}]}`,
-			[]string{"ACTION_ID=3-8-prod/a%2Fb", "EPOCH=3", "FROM=2", "GENERATION=9", "RECOMMENDATION_ID=3-9-prod/a%2Fb", "SCOPE=prod/a%2Fb", "TARGET=racks/7", "VERB=release"},
+			[]string{
+				"ACTION_ID=3-8-prod/a%2Fb", "EPOCH=3", "FROM=2", "GENERATION=9", "RECOMMENDATION_ID=3-9-prod/a%2Fb", "SCOPE=prod/a%2Fb", "TARGET=racks/7", "VERB=release",
+				"WORKER=w1", "WORKER_ADDRESS=w1:5801",
+			},
+		},
+		{
+			"workers", func(a *Actuator) error {
+				_, err := a.Workers(t.Context(), target())
+				require.ErrorContains(t, err, "unknown field", "the echo is no list of workers")
+				return nil
+			},
+			`{"verb":"workers","scope":"prod/a%2Fb","labels":{"cluster":"prod","pool":"a/b"},"target":"racks/7"}`,
+			[]string{"SCOPE=prod/a%2Fb", "TARGET=racks/7", "VERB=workers"},
 		},
 		{
 			"observe", func(a *Actuator) error {
@@ -307,6 +325,31 @@ func TestEnvironmentWithoutFrom(t *testing.T) {
 
 func TestReleaseOfACommandThatKnowsIt(t *testing.T) {
 	a := newActuator(t, nil, "exit", "3", "", "it has jobs")
+	require.Equal(t, actuators.Capabilities{Observes: true, Releases: true, Chooses: true, Lists: true}, a.Capabilities())
+	err := a.Release(t.Context(), target(), []actuators.Worker{{Name: "w1"}}, fence())
+	require.ErrorIs(t, err, actuators.ErrRefused)
+	require.ErrorContains(t, err, "it has jobs")
+}
+
+// Names that the configuration has are those that may be released, and the
+// command is not asked for them.
+func TestConfiguredNames(t *testing.T) {
+	a := newActuator(t, func(o *Options) { o.Workers = []string{"w2", "w1"} }, "exit", "1", "", "not asked")
 	require.Equal(t, actuators.Capabilities{Observes: true, Releases: true, Chooses: true}, a.Capabilities())
-	require.ErrorIs(t, a.Release(t.Context(), target(), nil, fence()), actuators.ErrRefused)
+	workers, err := a.Workers(t.Context(), target())
+	require.NoError(t, err)
+	require.Equal(t, []actuators.Worker{{Name: "w2"}, {Name: "w1"}}, workers)
+
+	for _, test := range []struct {
+		o    Options
+		said []string
+	}{
+		{Options{Workers: []string{"a", "b"}, Release: true}, nil},
+		{Options{Workers: []string{"a", "", "a"}, Release: true}, []string{"workers has an empty name", `workers names "a" twice`}},
+		{Options{Workers: []string{"a"}}, []string{"workers names workers for the verb release, which the command does not know: set release: true"}},
+	} {
+		var said []string
+		test.o.Check(func(key, format string, args ...any) { said = append(said, fmt.Sprintf(key+" "+format, args...)) })
+		require.Equal(t, test.said, said)
+	}
 }

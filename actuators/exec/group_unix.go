@@ -11,7 +11,10 @@ import (
 
 // ownGroup puts the command into a process group of its own, so that it can be
 // ended with all that it started.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithUs(cmd.SysProcAttr)
+}
 
 // terminate asks the group of p to end.
 func terminate(p *os.Process) error {

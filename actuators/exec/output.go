@@ -68,19 +68,25 @@ type lastFence struct {
 	ActionID         string `json:"actionId"`
 }
 
-// parseObservation is strict: a misspelt or missing number must not be read as
-// no workers.
-func parseObservation(b []byte) (actuators.State, error) {
+// decode is strict: a misspelt or missing key must not be read as none.
+func decode(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	var o observation
-	if err := d.Decode(&o); errors.Is(err, io.EOF) {
-		return actuators.State{}, errors.New("it is empty")
+	if err := d.Decode(into); errors.Is(err, io.EOF) {
+		return errors.New("it is empty")
 	} else if err != nil {
-		return actuators.State{}, err
+		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return actuators.State{}, errors.New("there is more than one JSON object")
+		return errors.New("there is more than one JSON object")
+	}
+	return nil
+}
+
+func parseObservation(b []byte) (actuators.State, error) {
+	var o observation
+	if err := decode(b, &o); err != nil {
+		return actuators.State{}, err
 	}
 	for _, n := range []struct {
 		name  string
@@ -100,4 +106,37 @@ func parseObservation(b []byte) (actuators.State, error) {
 		}
 	}
 	return s, nil
+}
+
+// listing is what a command prints when it is asked for its workers, in the
+// order in which they should go.
+type listing struct {
+	Workers *[]struct {
+		Name    string `json:"name"`
+		Address string `json:"address"`
+		Leaving bool   `json:"leaving"`
+	} `json:"workers"`
+}
+
+func parseWorkers(b []byte) ([]actuators.Worker, error) {
+	var l listing
+	if err := decode(b, &l); err != nil {
+		return nil, err
+	}
+	if l.Workers == nil {
+		return nil, errors.New("workers is missing")
+	}
+	out := make([]actuators.Worker, 0, len(*l.Workers))
+	named := map[string]bool{}
+	for i, w := range *l.Workers {
+		switch {
+		case w.Name == "":
+			return nil, fmt.Errorf("workers[%d] has no name", i)
+		case named[w.Name]:
+			return nil, fmt.Errorf("workers[%d] is %q, which is there twice", i, w.Name)
+		}
+		named[w.Name] = true
+		out = append(out, actuators.Worker{Name: w.Name, Address: w.Address, Leaving: w.Leaving})
+	}
+	return out, nil
 }

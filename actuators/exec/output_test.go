@@ -52,6 +52,57 @@ func TestParseObservation(t *testing.T) {
 	}
 }
 
+func TestParseWorkers(t *testing.T) {
+	for _, test := range []struct {
+		in   string
+		want []actuators.Worker
+		err  string
+	}{
+		{`{"workers":[]}`, []actuators.Worker{}, ""},
+		{
+			`{"workers":[{"name":"w2","address":"10.0.0.2:5801"},{"name":"w1","leaving":true}]}`,
+			[]actuators.Worker{{Name: "w2", Address: "10.0.0.2:5801"}, {Name: "w1", Leaving: true}},
+			"",
+		},
+		{"", nil, "it is empty"},
+		{"{}", nil, "workers is missing"},
+		{`{"workers":null}`, nil, "workers is missing"},
+		{`{"workers":["w1"]}`, nil, "cannot unmarshal"},
+		{`{"workers":[{"called":"w1"}]}`, nil, "unknown field"},
+		{`{"workers":[{"name":"w1"},{"address":"w2"}]}`, nil, "workers[1] has no name"},
+		{`{"workers":[{"name":"w1"},{"name":"w1"}]}`, nil, `workers[1] is "w1", which is there twice`},
+		{`{"workers":[]}{`, nil, "more than one"},
+	} {
+		t.Run(test.in, func(t *testing.T) {
+			got, err := parseWorkers([]byte(test.in))
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func FuzzParseWorkers(f *testing.F) {
+	f.Add([]byte(`{"workers":[{"name":"w2","address":"10.0.0.2:5801"},{"name":"w1","leaving":true}]}`))
+	f.Add([]byte(`{"workers":[]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		workers, err := parseWorkers(b)
+		if err != nil {
+			require.Nil(t, workers)
+			return
+		}
+		names := map[string]bool{}
+		for _, w := range workers {
+			require.NotEmpty(t, w.Name)
+			names[w.Name] = true
+		}
+		require.Len(t, names, len(workers), "no name is there twice")
+	})
+}
+
 func FuzzParseObservation(f *testing.F) {
 	f.Add([]byte(`{"desired":3,"ready":2}`))
 	f.Add([]byte(`{"desired":1,"ready":1,"fence":{"masterEpoch":3},"otherWriter":"x"}`))

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -73,7 +73,6 @@ func (a *Actuator) run(ctx context.Context, q request.Request) (*result, error) 
 	defer cancel()
 	cmd := exec.CommandContext(ctx, a.o.Command, a.o.Args...)
 	cmd.Env = environment(os.Environ(), q)
-	cmd.Stdin = bytes.NewReader(stdin)
 	r := &result{}
 	cmd.Stdout, cmd.Stderr = &r.stdout, &r.stderr
 	// After the grace, Wait kills what is left of the command itself, and closes
@@ -86,11 +85,22 @@ func (a *Actuator) run(ctx context.Context, q request.Request) (*result, error) 
 		stopped = err == nil
 		return err
 	}
+	started, err := handOver(cmd, stdin)
+	if err != nil {
+		return nil, fmt.Errorf("starting: a pipe for the request: %w", err)
+	}
+	// See dieWithUs.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	ended := started()
+	if err != nil {
+		ended()
 		return nil, notStarted(err)
 	}
 	err = cmd.Wait()
+	ended()
 	if stopped {
 		kill(cmd.Process)
 	}
@@ -124,7 +134,7 @@ func (a *Actuator) report(ctx context.Context, q request.Request, r *result) {
 	switch {
 	case r.end != exited || r.code != 0:
 		level = slog.LevelWarn
-	case q.Verb == request.Observe:
+	case q.Verb == request.Observe || q.Verb == request.Workers:
 		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{
@@ -134,6 +144,9 @@ func (a *Actuator) report(ctx context.Context, q request.Request, r *result) {
 	}
 	if q.Want != nil {
 		attrs = append(attrs, slog.Int("want", *q.Want), slog.String("action_id", q.ActionID))
+	}
+	for _, w := range q.Workers {
+		attrs = append(attrs, slog.String("worker", w.Name), slog.String("action_id", q.ActionID))
 	}
 	a.o.Logger.LogAttrs(ctx, level, "the command of the actuator ended", attrs...)
 }
@@ -189,7 +202,7 @@ func environment(inherited []string, q request.Request) []string {
 	set("VERB", string(q.Verb))
 	set("SCOPE", q.Scope)
 	set("TARGET", q.Target)
-	if q.Verb == request.Observe {
+	if q.Verb == request.Observe || q.Verb == request.Workers {
 		return env
 	}
 	set("EPOCH", strconv.FormatUint(q.MasterEpoch, 10))
@@ -198,9 +211,14 @@ func environment(inherited []string, q request.Request) []string {
 	set("ACTION_ID", q.ActionID)
 	if q.Want != nil {
 		set("WANT", strconv.Itoa(*q.Want))
+		set("AT_LEAST", strconv.FormatBool(q.AtLeast))
 	}
 	if q.From != nil {
 		set("FROM", strconv.Itoa(*q.From))
+	}
+	for _, w := range q.Workers { // one
+		set("WORKER", w.Name)
+		set("WORKER_ADDRESS", w.Address)
 	}
 	return env
 }

@@ -2,12 +2,15 @@
 // Scale is one conditional PATCH of the workload that writes spec.replicas and
 // the annotations zeta-scaler.io/… together, so that the platform itself says
 // which leader wrote last, for which recommendation, and how many it asked for.
-// Nothing is written where somebody else scales the workload too, where a newer
-// leader has written, or where a job would die with a worker (Application
-// Mode). See docs/actuators-kubernetes.md for rights and remedies.
+// A Release is the same with one replica less, once it is certain whose pod goes
+// (StatefulSet) or after that was asked for (Deployment). Nothing is written
+// where somebody else scales the workload too, where a newer leader has written,
+// or where a job would die with a worker (Application Mode). See
+// docs/actuators-kubernetes.md for rights and remedies.
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,15 +20,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/backoff"
+	"github.com/zeta-scaler/zeta-scaler/kube"
 )
 
 // FieldManager owns what is written, in the managed fields of the workload.
-const FieldManager = "zeta-scaler"
+const FieldManager = kube.FieldManager
 
 // Kinds of workloads.
 const (
@@ -34,7 +37,7 @@ const (
 )
 
 // DefaultTimeout bounds one request to the API server.
-const DefaultTimeout = 10 * time.Second
+const DefaultTimeout = kube.DefaultTimeout
 
 const (
 	// maxAttempts bounds how often a workload is read again because it changed
@@ -43,22 +46,27 @@ const (
 	maxAttempts = 6
 	// firstPause is the wait before the second attempt; it doubles.
 	firstPause = 50 * time.Millisecond
+	// watchFor is how long a Deployment has to say which pod it removes.
+	watchFor = 5 * time.Second
 )
 
 // Options are what an actuator is made of. Namespace, Kind, Name and Logger are
 // required.
 type Options struct {
-	// Namespace and Name of the workload.
-	Namespace string
-	Name      string
+	// Namespace is that of the workload.
+	Namespace string `yaml:"namespace" check:"required"`
 	// Kind is StatefulSet or Deployment.
-	Kind string
+	Kind string `yaml:"kind" check:"required,oneof=StatefulSet|Deployment"`
+	// Name is that of the workload.
+	Name string `yaml:"name" check:"required"`
 	// Kubeconfig is the path of a kubeconfig, whose current context is used;
 	// empty uses the service account of the pod.
-	Kubeconfig string
+	Kubeconfig string `yaml:"kubeconfig" check:"kubeconfig"`
 	// Timeout bounds one request, 0 is DefaultTimeout.
 	Timeout time.Duration
-	Logger  *slog.Logger
+	// Budget bounds the requests together with those of others, nil does not.
+	Budget *kube.Budget
+	Logger *slog.Logger
 }
 
 // Target is the name of the workload among all targets, such as
@@ -70,10 +78,10 @@ func (o Options) Target() string {
 // Validate reports every field that is missing or wrong.
 func (o Options) Validate() error {
 	var problems []error
-	if msgs := validation.ValidateNamespaceName(o.Namespace, false); len(msgs) > 0 {
+	if msgs := validation.IsDNS1123Label(o.Namespace); len(msgs) > 0 {
 		problems = append(problems, fmt.Errorf("namespace %q: %s", o.Namespace, msgs[0]))
 	}
-	if msgs := validation.NameIsDNSSubdomain(o.Name, false); len(msgs) > 0 {
+	if msgs := validation.IsDNS1123Subdomain(o.Name); len(msgs) > 0 {
 		problems = append(problems, fmt.Errorf("name %q: %s", o.Name, msgs[0]))
 	}
 	if o.Kind != StatefulSet && o.Kind != Deployment {
@@ -89,10 +97,13 @@ func (o Options) Validate() error {
 type Actuator struct {
 	namespace, kind, name string
 
-	workloads dynamic.ResourceInterface
+	workloads kube.Objects[workload]
+	pods      kube.Objects[pod]
 	scalers   []scaler
 	logger    *slog.Logger
-	pause     time.Duration
+	// pause is the wait before a second attempt, watch how long a Deployment is
+	// watched after a release.
+	pause, watch time.Duration
 }
 
 // New makes an actuator. It calls nothing: a workload that does not exist is
@@ -101,37 +112,28 @@ func New(o Options) (*Actuator, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("kubernetes actuator: %w", err)
 	}
-	config, err := clientConfig(o.Kubeconfig, o.Timeout)
+	client, err := kube.Open(kube.Options{
+		Kubeconfig: o.Kubeconfig, Timeout: cmp.Or(o.Timeout, DefaultTimeout), Budget: o.Budget,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes actuator: %w", err)
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubernetes actuator: making a client: %w", err)
-	}
-	return newActuator(o, client), nil
-}
-
-func newActuator(o Options, client dynamic.Interface) *Actuator {
-	resource := schema.GroupVersionResource{Group: group, Version: "v1", Resource: strings.ToLower(o.Kind) + "s"}
+	resource, _ := kube.Workloads(o.Kind) // Validate knows it
 	return &Actuator{
 		namespace: o.Namespace, kind: o.Kind, name: o.Name,
-		workloads: client.Resource(resource).Namespace(o.Namespace),
+		workloads: kube.In[workload](client, resource, o.Namespace),
+		pods:      kube.In[pod](client, kube.Pods, o.Namespace),
 		scalers:   newScalers(client, o.Namespace),
 		logger:    o.Logger.With("target", o.Target()),
 		pause:     firstPause,
-	}
+		watch:     watchFor,
+	}, nil
 }
 
-// Capabilities says that workloads can be read. Which pod goes is for the
-// platform to say, and nothing is ever released.
+// Capabilities says that workloads and their pods can be read, and that one pod
+// can be removed: a StatefulSet's last, any of a Deployment.
 func (a *Actuator) Capabilities() actuators.Capabilities {
-	return actuators.Capabilities{Observes: true}
-}
-
-// Release is not supported: it needs workers that have been drained.
-func (a *Actuator) Release(context.Context, actuators.Target, []actuators.Worker, actuators.Fence) error {
-	return fmt.Errorf("kubernetes: releasing workers: %w", actuators.ErrUnsupported)
+	return actuators.Capabilities{Observes: true, Releases: true, Chooses: a.kind == Deployment, Lists: true}
 }
 
 // Observe reads the workload and looks for other writers.
@@ -145,7 +147,7 @@ func (a *Actuator) Observe(ctx context.Context, _ actuators.Target) (actuators.S
 		return actuators.State{}, a.refused("reading what was recorded on %s: %w", a, err)
 	}
 	s := actuators.State{Desired: w.replicas(), Ready: w.ready(), Fence: fence}
-	if other, err := a.otherWriter(ctx, w, false); err != nil {
+	if other, err := a.otherWriter(ctx, w, actuators.Fence{}); err != nil {
 		return actuators.State{}, err
 	} else if other != nil {
 		s.OtherWriter = other.Writer
@@ -160,7 +162,7 @@ func (a *Actuator) Scale(ctx context.Context, _ actuators.Target, want int, f ac
 		return a.refused("scaling %s: %d is no number of replicas", a, want)
 	}
 	return a.write(ctx, func(w *workload) (*patch, error) {
-		other, err := a.otherWriter(ctx, w, f.AcceptPresent)
+		other, err := a.otherWriter(ctx, w, f)
 		if err != nil {
 			return nil, err
 		}
@@ -169,6 +171,9 @@ func (a *Actuator) Scale(ctx context.Context, _ actuators.Target, want int, f ac
 		}
 		if present := w.replicas(); want < present {
 			return nil, a.refused("scaling %s: it has %d replicas and would be lowered to %d", a, present, want)
+		}
+		if present := w.replicas(); f.From != nil && *f.From > present {
+			return nil, a.refused("scaling %s: it has %d replicas, and Zeta had %d workers when %d were asked for: it holds only a part of them", a, present, *f.From, want)
 		}
 		return w.scaled(want, f), nil
 	}, f.Epoch)
@@ -193,10 +198,9 @@ func (a *Actuator) write(ctx context.Context, decide func(*workload) (*patch, er
 			return err
 		}
 		p, err := decide(w)
-		if err != nil || p == nil {
-			return err
+		if err == nil && p != nil {
+			err = a.send(ctx, p)
 		}
-		err = a.send(ctx, p)
 		if !errors.Is(err, errConflict) {
 			return err
 		}
@@ -204,7 +208,7 @@ func (a *Actuator) write(ctx context.Context, decide func(*workload) (*patch, er
 		if attempt == maxAttempts {
 			return fmt.Errorf("writing %s: it changed between read and write %d times in a row", a, attempt)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := backoff.Wait(ctx, pause); err != nil {
 			return fmt.Errorf("writing %s: %w", a, err)
 		}
 		pause *= 2
@@ -227,18 +231,6 @@ func (a *Actuator) mayWrite(w *workload, epoch uint64) error {
 		return a.refused("writing %s: it is being deleted", a)
 	}
 	return nil
-}
-
-// wait returns early, with an error, when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // String names the workload, as in "StatefulSet st/worker".

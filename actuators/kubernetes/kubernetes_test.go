@@ -41,7 +41,7 @@ func TestScaleWritesNumberAndFenceTogether(t *testing.T) {
 	require.Equal(t, []patch{{
 		Metadata: patchMeta{ResourceVersion: "1", Annotations: map[string]string{
 			EpochAnnotation: "7", GenerationAnnotation: "3", RecommendationAnnotation: "7-3-prod",
-			ActionAnnotation: "7-3-prod", ReplicasAnnotation: "4",
+			ActionAnnotation: "7-3-prod", ReplicasAnnotation: "4", UIDAnnotation: "u-1",
 		}},
 		Spec: &patchSpec{Replicas: 4},
 	}}, p.patches)
@@ -74,6 +74,18 @@ func TestClaimRecordsTheEpochOnly(t *testing.T) {
 	require.ErrorIs(t, a.Scale(t.Context(), target, 5, fence(1, 2)), actuators.ErrStale)
 	require.ErrorIs(t, a.Claim(t.Context(), target, actuators.Fence{Epoch: 1}), actuators.ErrStale)
 	require.Equal(t, 3, p.replicas)
+}
+
+// TestWorkloadThatHoldsAPart: a number for 11 workers is none for a workload
+// that has 2 of them.
+func TestWorkloadThatHoldsAPart(t *testing.T) {
+	p := newPlatform(t, 2)
+	f := fence(1, 1)
+	f.From = new(11)
+	err := p.actuator(t, quiet()).Scale(t.Context(), target, 12, f)
+	require.ErrorIs(t, err, actuators.ErrRefused)
+	require.ErrorContains(t, err, "it has 2 replicas, and Zeta had 11 workers when 12 were asked for")
+	require.Empty(t, p.patches)
 }
 
 func TestWhatIsRefused(t *testing.T) {
@@ -274,12 +286,6 @@ func TestTwoLeadersNeverUndoEachOther(t *testing.T) {
 			require.Equal(rt, fmt.Sprint(epoch), p.annotations[EpochAnnotation])
 		}
 	})
-}
-
-func TestNothingIsEverReleased(t *testing.T) {
-	a := newPlatform(t, 2).actuator(t, quiet())
-	require.ErrorIs(t, a.Release(t.Context(), target, nil, fence(1, 1)), actuators.ErrUnsupported)
-	require.Equal(t, actuators.Capabilities{Observes: true}, a.Capabilities())
 }
 
 // logLines collects what a logger writes.

@@ -2,34 +2,45 @@ package kubernetes
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/kube/kubetest"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 const workloadPath = "/apis/apps/v1/namespaces/st/statefulsets/worker"
 
-// platform plays an API server with one StatefulSet, st/worker, and the two
-// lists of other writers. It keeps the promise on which fencing rests: a patch
-// with an old resource version is a conflict.
+// platform plays an API server with one workload, st/worker, a StatefulSet unless
+// kind says otherwise, with its pods and the two lists of other writers. It keeps
+// the promise on which fencing rests: a patch with an old resource version is a
+// conflict.
 type platform struct {
 	*httptest.Server
 
+	kind     string
+	start    int
+	policy   string
+	rollout  bool // not all pods are up to date
+	pods     []*fakePod
+	lastPod  int
+	podCalls []string // methods of requests about one pod
+	// controls says that controllers are at work: what is asked for is there at
+	// once.
+	controls bool
+
 	mu          sync.Mutex
+	uid         string
 	version     int
 	replicas    int
 	ready       int
@@ -56,7 +67,7 @@ const (
 func newPlatform(t testing.TB, replicas int) *platform {
 	t.Helper()
 	p := &platform{
-		version: 1, replicas: replicas, ready: replicas, generation: 1, observed: 1,
+		kind: StatefulSet, uid: "u-1", version: 1, replicas: replicas, ready: replicas, generation: 1, observed: 1,
 		annotations: map[string]string{}, lists: map[string][]map[string]any{hpaPath: {}},
 	}
 	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
@@ -71,10 +82,12 @@ func (p *platform) serve(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case r.URL.Path == workloadPath && r.Method == http.MethodGet:
+	case r.URL.Path == p.workloadPath() && r.Method == http.MethodGet:
 		reply(w, http.StatusOK, p.object())
-	case r.URL.Path == workloadPath && r.Method == http.MethodPatch:
+	case r.URL.Path == p.workloadPath() && r.Method == http.MethodPatch:
 		p.patch(w, r)
+	case strings.HasPrefix(r.URL.Path, podsPath):
+		p.servePods(w, r)
 	case p.lists[r.URL.Path] != nil && r.Method == http.MethodGet:
 		reply(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": p.lists[r.URL.Path]})
 	default:
@@ -99,24 +112,29 @@ func (p *platform) patch(w http.ResponseWriter, r *http.Request) {
 	}
 	p.version++
 	p.patches = append(p.patches, sent)
+	if p.controls {
+		p.control()
+	}
 	reply(w, http.StatusOK, p.object())
 }
 
 func (p *platform) object() map[string]any {
 	meta := map[string]any{
-		"name": "worker", "namespace": "st", "resourceVersion": strconv.Itoa(p.version), "generation": p.generation,
+		"name": "worker", "namespace": "st", "uid": p.uid, "resourceVersion": strconv.Itoa(p.version), "generation": p.generation,
 		"annotations": p.annotations, "labels": p.labels, "managedFields": p.managers,
 	}
 	if p.deleted {
 		meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 	}
 	return map[string]any{
-		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta,
+		"apiVersion": "apps/v1", "kind": p.kind, "metadata": meta,
 		"spec": map[string]any{
 			"replicas": p.replicas,
+			"selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}},
+			"ordinals": map[string]any{"start": p.start}, "podManagementPolicy": p.policy,
 			"template": map[string]any{"metadata": map[string]any{"labels": p.podLabels, "creationTimestamp": nil}},
 		},
-		"status": map[string]any{"observedGeneration": p.observed, "readyReplicas": p.ready},
+		"status": p.status(),
 	}
 }
 
@@ -140,31 +158,21 @@ func status(w http.ResponseWriter, code int) {
 	})
 }
 
-// actuator is one of the workload st/worker, without rate limit.
+// actuator is one of the workload st/worker.
 func (p *platform) actuator(t testing.TB, logger *slog.Logger) *Actuator {
 	t.Helper()
-	o := p.options(t, logger)
-	config, err := clientConfig(o.Kubeconfig, o.Timeout)
+	a, err := New(p.options(t, logger))
 	require.NoError(t, err)
-	config.QPS = -1
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	a := newActuator(o, client)
 	a.pause = time.Microsecond
 	return a
 }
 
 func (p *platform) options(t testing.TB, logger *slog.Logger) Options {
 	t.Helper()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: %q}}]
-contexts: [{name: c, context: {cluster: c}}]
-current-context: c
-`, p.URL)
-	require.NoError(t, os.WriteFile(kubeconfig, []byte(text), 0o600))
-	return Options{Namespace: "st", Kind: StatefulSet, Name: "worker", Kubeconfig: kubeconfig, Timeout: 5 * time.Second, Logger: logger}
+	return Options{
+		Namespace: "st", Kind: p.kind, Name: "worker",
+		Kubeconfig: kubetest.Kubeconfig(t, p.URL), Timeout: 5 * time.Second, Logger: logger,
+	}
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

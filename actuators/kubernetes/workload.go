@@ -22,30 +22,42 @@ const (
 	GenerationAnnotation     = "zeta-scaler.io/generation"
 	RecommendationAnnotation = "zeta-scaler.io/recommendation-id"
 	ActionAnnotation         = "zeta-scaler.io/action-id"
+	// ReleaseAnnotation is the action that removed a worker last. Unlike
+	// ActionAnnotation it outlives later ones: a release that is repeated late must
+	// not remove who has come back under the same name.
+	ReleaseAnnotation = "zeta-scaler.io/release-id"
 	// ReplicasAnnotation has the number that we wrote last: where
 	// spec.replicas differs from it, somebody else has written.
 	ReplicasAnnotation = "zeta-scaler.io/replicas"
+	// UIDAnnotation has the UID of the workload that we wrote: on one with
+	// another UID the annotations are copies, and say nothing about it.
+	UIDAnnotation = "zeta-scaler.io/uid"
 )
 
 // applicationLabel marks what belongs to a Zeta Application Mode cluster.
 const applicationLabel = "seatunnel.apache.org/application-id"
-
-// group is the API group of both kinds of workloads.
-const group = "apps"
 
 // workload is what StatefulSets and Deployments have in common.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		Replicas *int32 `json:"replicas"`
+		Replicas *int32                `json:"replicas"`
+		Selector *metav1.LabelSelector `json:"selector"`
 		Template struct {
 			metav1.ObjectMeta `json:"metadata"`
 		} `json:"template"`
+		// Ordinals and PodManagementPolicy are a StatefulSet's.
+		Ordinals struct {
+			Start int `json:"start"`
+		} `json:"ordinals"`
+		PodManagementPolicy string `json:"podManagementPolicy"`
 	} `json:"spec"`
 	Status struct {
 		ObservedGeneration int64 `json:"observedGeneration"`
+		Replicas           int32 `json:"replicas"`
 		ReadyReplicas      int32 `json:"readyReplicas"`
+		UpdatedReplicas    int32 `json:"updatedReplicas"`
 	} `json:"status"`
 }
 
@@ -60,11 +72,14 @@ func (w *workload) replicas() int {
 // ready is how many pods are ready, 0 as long as the status speaks of an older
 // spec.
 func (w *workload) ready() int {
-	if w.Status.ObservedGeneration < w.Generation {
+	if !w.observed() {
 		return 0
 	}
 	return int(w.Status.ReadyReplicas)
 }
+
+// observed reports whether the status speaks of the spec as it is.
+func (w *workload) observed() bool { return w.Status.ObservedGeneration >= w.Generation }
 
 // applicationID is that of the Application Mode cluster of which the workload
 // or its pods are part.
@@ -76,9 +91,12 @@ func (w *workload) applicationID() (string, bool) {
 	return id, ok
 }
 
-// fence is what our last write recorded, zero if there was none. A number that
-// cannot be read is an error: it may hide a newer epoch.
+// fence is what our last write recorded, zero if there was none on this very
+// object. A number that cannot be read is an error: it may hide a newer epoch.
 func (w *workload) fence() (f actuators.Fence, err error) {
+	if _, ok := w.copied(); ok {
+		return f, nil
+	}
 	if f.Epoch, err = w.number(EpochAnnotation); err != nil {
 		return f, err
 	}
@@ -100,6 +118,31 @@ func (w *workload) number(annotation string) (uint64, error) {
 		return 0, fmt.Errorf("annotation %s is %q, which is no number; remove it once no other zeta-scaler writes here", annotation, text)
 	}
 	return n, nil
+}
+
+// copied returns the UID of the object that our annotations were written on, if
+// that is another one: they came with a manifest or out of a backup.
+func (w *workload) copied() (from string, ok bool) {
+	uid, known := w.Annotations[UIDAnnotation]
+	return uid, known && uid != string(w.UID)
+}
+
+// lostFence says what of our last write is there no more, or on another object;
+// empty if nothing is missing. Where nothing at all is left, only who remembers
+// the write can tell (actuators.Fence.Fenced).
+func (w *workload) lostFence() string {
+	if from, ok := w.copied(); ok {
+		return fmt.Sprintf("its annotations were written on an object with UID %s, and its own is %s", from, w.UID)
+	}
+	has := func(name string) bool { return w.Annotations[name] != "" }
+	switch acted := has(ActionAnnotation); {
+	case acted && !has(ReplicasAnnotation):
+		return "annotation " + ReplicasAnnotation + " is gone"
+	case (acted || has(ReplicasAnnotation)) && !has(EpochAnnotation):
+		return "annotation " + EpochAnnotation + " is gone"
+	default:
+		return ""
+	}
 }
 
 // drift reports whether somebody else has changed spec.replicas since our last
@@ -172,24 +215,42 @@ type patchSpec struct {
 // scaled is the patch that asks for want replicas, nil if exactly that has been
 // written before.
 func (w *workload) scaled(want int, f actuators.Fence) *patch {
-	annotations := map[string]string{
-		EpochAnnotation:          strconv.FormatUint(f.Epoch, 10),
-		GenerationAnnotation:     strconv.FormatUint(f.Generation, 10),
-		RecommendationAnnotation: f.RecommendationID,
-		ActionAnnotation:         f.ActionID,
-		ReplicasAnnotation:       strconv.Itoa(want),
-	}
+	annotations := w.annotationsOf(want, f)
 	if w.replicas() == want && w.has(annotations) {
 		return nil
 	}
 	return &patch{Metadata: w.patchMeta(annotations), Spec: &patchSpec{Replicas: want}}
 }
 
-// claimed is the patch that records an epoch, nil if it is there already.
+// released is the patch that asks for one replica less.
+func (w *workload) released(f actuators.Fence) *patch {
+	want := w.replicas() - 1
+	annotations := w.annotationsOf(want, f)
+	annotations[ReleaseAnnotation] = f.ActionID
+	return &patch{Metadata: w.patchMeta(annotations), Spec: &patchSpec{Replicas: want}}
+}
+
+// annotationsOf are those of a write of want replicas.
+func (w *workload) annotationsOf(want int, f actuators.Fence) map[string]string {
+	return map[string]string{
+		EpochAnnotation:          strconv.FormatUint(f.Epoch, 10),
+		GenerationAnnotation:     strconv.FormatUint(f.Generation, 10),
+		RecommendationAnnotation: f.RecommendationID,
+		ActionAnnotation:         f.ActionID,
+		ReplicasAnnotation:       strconv.Itoa(want),
+		UIDAnnotation:            string(w.UID),
+	}
+}
+
+// claimed is the patch that records an epoch, nil if it is there already. A
+// fence that is lost is left as it is: nobody writes there until an operator has
+// accepted what is there.
 func (w *workload) claimed(f actuators.Fence) *patch {
-	annotations := map[string]string{EpochAnnotation: strconv.FormatUint(f.Epoch, 10)}
+	annotations := map[string]string{EpochAnnotation: strconv.FormatUint(f.Epoch, 10), UIDAnnotation: string(w.UID)}
 	if f.AcceptPresent {
 		annotations[ReplicasAnnotation] = strconv.Itoa(w.replicas())
+	} else if w.lostFence() != "" {
+		return nil
 	}
 	if w.has(annotations) {
 		return nil

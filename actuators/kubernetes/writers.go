@@ -7,11 +7,10 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/kube"
 )
 
 // scaler is a kind of object that makes the platform scale a workload by
@@ -19,28 +18,41 @@ import (
 type scaler struct {
 	kind    string
 	right   string
-	objects dynamic.ResourceInterface
+	objects kube.Objects[scalerObject]
 	// targetKind is that of a scaleTargetRef that names none.
 	targetKind string
 	// forbidden remembers that the log has said so.
 	forbidden *once
 }
 
+// scalerObject is what such objects have in common.
+type scalerObject struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		ScaleTargetRef targetRef `json:"scaleTargetRef"`
+	} `json:"spec"`
+}
+
+// targetRef says what is scaled.
+type targetRef struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+}
+
 // newScalers lists them in the order in which they are named: KEDA makes a
 // HorizontalPodAutoscaler of each ScaledObject, and an operator wants to hear
 // of the latter.
-func newScalers(client dynamic.Interface, namespace string) []scaler {
-	objects := func(group, version, resource string) dynamic.ResourceInterface {
-		return client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).Namespace(namespace)
-	}
+func newScalers(client *kube.Client, namespace string) []scaler {
 	return []scaler{
 		{
 			kind: "ScaledObject", right: "list scaledobjects.keda.sh", targetKind: Deployment,
-			objects: objects("keda.sh", "v1alpha1", "scaledobjects"), forbidden: new(once),
+			objects: kube.In[scalerObject](client, kube.ScaledObjects, namespace), forbidden: new(once),
 		},
 		{
 			kind: "HorizontalPodAutoscaler", right: "list horizontalpodautoscalers.autoscaling",
-			objects: objects("autoscaling", "v2", "horizontalpodautoscalers"), forbidden: new(once),
+			objects: kube.In[scalerObject](client, kube.HorizontalPodAutoscalers, namespace), forbidden: new(once),
 		},
 	}
 }
@@ -48,7 +60,7 @@ func newScalers(client dynamic.Interface, namespace string) []scaler {
 // otherWriter looks for whoever else scales the workload; nil if nobody is
 // known. A number that somebody else has written is no finding when it was
 // accepted; an object that will write again always is.
-func (a *Actuator) otherWriter(ctx context.Context, w *workload, accepted bool) (*actuators.OtherWriterError, error) {
+func (a *Actuator) otherWriter(ctx context.Context, w *workload, f actuators.Fence) (*actuators.OtherWriterError, error) {
 	for _, s := range a.scalers {
 		name, err := a.find(ctx, s)
 		if err != nil {
@@ -61,8 +73,15 @@ func (a *Actuator) otherWriter(ctx context.Context, w *workload, accepted bool) 
 			}, nil
 		}
 	}
-	if accepted {
+	if f.AcceptPresent {
 		return nil, nil
+	}
+	lost := w.lostFence()
+	if lost == "" && f.Fenced && w.Annotations[ActionAnnotation] == "" {
+		lost = "annotation " + ActionAnnotation + " is gone"
+	}
+	if lost != "" {
+		return &actuators.OtherWriterError{Writer: actuators.LostFence, Detail: a.String() + ": " + lost + "; resume the scope to accept it as it is"}, nil
 	}
 	if writer, detail, found := w.drift(); found {
 		return &actuators.OtherWriterError{Writer: writer, Detail: a.String() + ": " + detail}, nil
@@ -73,8 +92,8 @@ func (a *Actuator) otherWriter(ctx context.Context, w *workload, accepted bool) 
 // find returns the name of an object that scales the workload. Without the
 // right to look it says so once and finds nothing: that right is optional.
 func (a *Actuator) find(ctx context.Context, s scaler) (string, error) {
-	list, err := s.objects.List(ctx, metav1.ListOptions{})
-	switch statusCode(err) {
+	list, err := s.objects.List(ctx, kube.Select{})
+	switch kube.StatusCode(err) {
 	case http.StatusNotFound: // such objects do not exist in this cluster
 		return "", nil
 	case http.StatusForbidden:
@@ -88,23 +107,19 @@ func (a *Actuator) find(ctx context.Context, s scaler) (string, error) {
 		return "", fmt.Errorf("looking for a %s that scales %s: %w", s.kind, a, err)
 	}
 	for i := range list.Items {
-		if a.isTargetOf(list.Items[i].Object, s.targetKind) {
-			return list.Items[i].GetName(), nil
+		if o := &list.Items[i]; a.isTargetOf(o.Spec.ScaleTargetRef, s.targetKind) {
+			return o.Name, nil
 		}
 	}
 	return "", nil
 }
 
-// isTargetOf compares group, kind and name with an object's scaleTargetRef.
-func (a *Actuator) isTargetOf(object map[string]any, defaultKind string) bool {
-	ref := func(field string) string {
-		s, _, _ := unstructured.NestedString(object, "spec", "scaleTargetRef", field)
-		return s
-	}
-	if cmp.Or(ref("kind"), defaultKind) != a.kind || ref("name") != a.name {
+// isTargetOf compares group, kind and name of what is scaled.
+func (a *Actuator) isTargetOf(ref targetRef, defaultKind string) bool {
+	if cmp.Or(ref.Kind, defaultKind) != a.kind || ref.Name != a.name {
 		return false
 	}
 	// A version that cannot be read says nothing against kind and name.
-	version, err := schema.ParseGroupVersion(ref("apiVersion"))
-	return err != nil || version.Empty() || version.Group == group
+	version, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err != nil || version.Empty() || version.Group == kube.StatefulSets.Group
 }

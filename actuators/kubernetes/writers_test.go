@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -145,4 +146,62 @@ func TestAClaimRecordsAnAcceptedNumber(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.OtherWriter)
 	require.Equal(t, 4, p.replicas)
+}
+
+// A workload that was replaced, or written without our annotations, is somebody
+// else's until an operator says that it is as it should be. A new leader's claim
+// does not hide that.
+func TestALostFenceIsAnotherWriter(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		lose func(p *platform)
+		// forgotten says that nothing of ours is left that Observe could see.
+		forgotten bool
+		say       string
+	}{
+		{"it was replaced", func(p *platform) { p.uid, p.annotations = "u-2", map[string]string{} }, true, "zeta-scaler.io/action-id is gone"},
+		{"it came back out of a backup", func(p *platform) { p.uid = "u-2" }, false, "written on an object with UID u-1, and its own is u-2"},
+		{"it came from a cluster with a later epoch", func(p *platform) { p.uid, p.annotations[EpochAnnotation] = "u-2", "99" }, false, "UID u-1"},
+		{"all annotations were removed", func(p *platform) { p.annotations = map[string]string{} }, true, "zeta-scaler.io/action-id is gone"},
+		{"one was", func(p *platform) { delete(p.annotations, ReplicasAnnotation) }, false, "zeta-scaler.io/replicas is gone"},
+		{"the epoch was", func(p *platform) { delete(p.annotations, EpochAnnotation) }, false, "zeta-scaler.io/epoch is gone"},
+		{"the action was", func(p *platform) { delete(p.annotations, ActionAnnotation) }, true, "zeta-scaler.io/action-id is gone"},
+	} {
+		for _, claim := range []bool{false, true} {
+			t.Run(fmt.Sprint(tc.name, ", claimed ", claim), func(t *testing.T) {
+				p := newPlatform(t, 2)
+				a := p.actuator(t, quiet())
+				require.NoError(t, a.Scale(t.Context(), target, 3, fence(1, 1)))
+				p.change(func() { tc.lose(p) })
+				if claim {
+					require.NoError(t, a.Claim(t.Context(), target, actuators.Fence{Epoch: 2}))
+				}
+				s, err := a.Observe(t.Context(), target)
+				require.NoError(t, err)
+				require.Equal(t, tc.forgotten, s.OtherWriter == "")
+				require.LessOrEqual(t, s.Fence.Epoch, uint64(2))
+
+				f := fence(2, 1)
+				f.Fenced = true
+				err = a.Scale(t.Context(), target, 5, f)
+				requireOtherWriter(t, err, actuators.LostFence)
+				require.ErrorContains(t, err, tc.say)
+				require.Equal(t, 3, p.replicas)
+
+				f.AcceptPresent = true
+				require.NoError(t, a.Scale(t.Context(), target, 5, f))
+				f = fence(2, 2)
+				f.Fenced = true
+				require.NoError(t, a.Scale(t.Context(), target, 6, f), "our own fence is there again")
+			})
+		}
+	}
+}
+
+// A claim of a workload that we have asked for nothing yet loses nothing.
+func TestAClaimAloneIsNoLostFence(t *testing.T) {
+	p := newPlatform(t, 2)
+	a := p.actuator(t, quiet())
+	require.NoError(t, a.Claim(t.Context(), target, actuators.Fence{Epoch: 2, AcceptPresent: true}))
+	require.NoError(t, a.Scale(t.Context(), target, 3, fence(2, 1)))
 }

@@ -16,7 +16,9 @@ const (
 	Scale Verb = "scale"
 	// Observe asks how many workers there are.
 	Observe Verb = "observe"
-	// Release asks to remove Workers, which hold no job.
+	// Workers asks which workers there are.
+	Workers Verb = "workers"
+	// Release asks to remove the one of Request.Workers, which holds no job.
 	Release Verb = "release"
 )
 
@@ -34,15 +36,18 @@ type Request struct {
 	Want *int `json:"want,omitempty"`
 	// From is how many Zeta's inventory had, nil if that is unknown.
 	From *int `json:"from,omitempty"`
+	// AtLeast says that Want never takes workers away: where there are more, the
+	// greater number stays. It is true with scale, which only asks for more.
+	AtLeast bool `json:"atLeast,omitempty"`
 	// MasterEpoch is that of the leader that asks: whoever has seen a greater
-	// one refuses. It is 0 with observe.
+	// one refuses. It is 0 with observe and workers.
 	MasterEpoch uint64 `json:"masterEpoch,omitempty"`
 	// Generation and RecommendationID are what is carried out; ActionID stays
 	// the same over retries and later rounds.
 	Generation       uint64 `json:"generation,omitempty"`
 	RecommendationID string `json:"recommendationId,omitempty"`
 	ActionID         string `json:"actionId,omitempty"`
-	// Workers are those to release.
+	// Workers are those to release: one.
 	Workers []Worker `json:"workers,omitempty"`
 	// Recommendation is all that was decided, as the REST API has it; nil if it
 	// is not known.
@@ -51,7 +56,8 @@ type Request struct {
 
 // Worker is one worker to release.
 type Worker struct {
-	// Name is the platform's name for it, Address Zeta's (host:port).
+	// Name is the platform's name for it, Address Zeta's (host:port), empty if it
+	// is not known.
 	Name    string `json:"name"`
 	Address string `json:"address"`
 }
@@ -65,20 +71,30 @@ func ToObserve(t actuators.Target) Request {
 	return Request{Verb: Observe, Scope: t.Scope.Key, Labels: labels, Target: t.Name}
 }
 
-// ToScale asks for want workers.
-func ToScale(t actuators.Target, want int, f actuators.Fence) Request {
-	r := fenced(Scale, t, f)
-	r.Want = &want
+// ToName asks which workers t has.
+func ToName(t actuators.Target) Request {
+	r := ToObserve(t)
+	r.Verb = Workers
 	return r
 }
 
-// ToRelease asks to remove workers.
-func ToRelease(t actuators.Target, workers []actuators.Worker, f actuators.Fence) Request {
-	r := fenced(Release, t, f)
-	for _, w := range workers {
-		r.Workers = append(r.Workers, Worker(w))
-	}
+// ToScale asks for want workers.
+func ToScale(t actuators.Target, want int, f actuators.Fence) Request {
+	r := fenced(Scale, t, f)
+	r.Want, r.AtLeast = &want, true
 	return r
+}
+
+// ToRelease asks to remove the one worker, which is refused if there is none or
+// more than one, or no id under which to ask again.
+func ToRelease(t actuators.Target, workers []actuators.Worker, f actuators.Fence) (Request, error) {
+	w, err := actuators.ToRelease(workers, f)
+	if err != nil {
+		return Request{}, err
+	}
+	r := fenced(Release, t, f)
+	r.Workers = []Worker{{Name: w.Name, Address: w.Address}}
+	return r, nil
 }
 
 func fenced(verb Verb, t actuators.Target, f actuators.Fence) Request {

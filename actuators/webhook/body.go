@@ -39,15 +39,23 @@ type body struct {
 // numbers.
 type data struct {
 	request.Request
-	// Want is how many workers there shall be in all.
-	Want int
 	// Recommendation is never nil.
 	Recommendation scaling.Recommendation
 }
 
+// Want is how many workers there shall be in all. It fails where that was not
+// asked: a template that writes a number all the same would ask for none.
+func (d data) Want() (int, error) {
+	if d.Request.Want == nil {
+		return 0, fmt.Errorf("a request to %[1]s has no number; write {{ if eq .Verb %[1]q }} … {{ .Workers }} … {{ else }} … {{ .Want }} … {{ end }}", d.Verb)
+	}
+	return *d.Request.Want, nil
+}
+
 // loadBody parses the template and tries it, so that what is wrong with it is
-// known before the first action.
-func loadBody(path string, labels []string) (*body, error) {
+// known before the first action; with the release of a worker, too, if there are
+// any.
+func loadBody(path string, labels, workers []string) (*body, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)
@@ -59,10 +67,10 @@ func loadBody(path string, labels []string) (*body, error) {
 	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)
 	}
-	return parseBody(path, string(text), labels)
+	return parseBody(path, string(text), labels, workers)
 }
 
-func parseBody(name, text string, labels []string) (*body, error) {
+func parseBody(name, text string, labels, workers []string) (*body, error) {
 	t, err := template.New(name).Funcs(functions()).Option("missingkey=error").Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)
@@ -73,16 +81,20 @@ func parseBody(name, text string, labels []string) (*body, error) {
 		defer t.Option("missingkey=error")
 		t.Option("missingkey=zero")
 	}
-	plain, err := b.render(sample(labels, "2 jobs wait for slots"))
+	plain, err := b.render(sample(labels, nil, "2 jobs wait for slots"))
 	if err != nil {
 		return nil, err
 	}
-	if !json.Valid(plain) {
-		return b, nil
+	if json.Valid(plain) {
+		b.contentType = jsonType
+		if _, err := b.render(sample(labels, nil, `job "etl" waits for 2 slots \ 5m`)); err != nil {
+			return nil, fmt.Errorf("%w with quotes in a text: write such values with toJson", err)
+		}
 	}
-	b.contentType = jsonType
-	if _, err := b.render(sample(labels, `job "etl" waits for 2 slots \ 5m`)); err != nil {
-		return nil, fmt.Errorf("%w with quotes in a text: write such values with toJson", err)
+	if len(workers) > 0 {
+		if _, err := b.render(sample(labels, workers, `worker "a" is idle`)); err != nil {
+			return nil, fmt.Errorf("%w, for the release of a worker", err)
+		}
 	}
 	return b, nil
 }
@@ -98,9 +110,6 @@ func functions() template.FuncMap {
 // render fails if the template does, or if it wrote no JSON this time.
 func (b *body) render(q request.Request) ([]byte, error) {
 	d := data{Request: q}
-	if q.Want != nil {
-		d.Want = *q.Want
-	}
 	if q.Recommendation != nil {
 		d.Recommendation = *q.Recommendation
 	}
@@ -119,8 +128,9 @@ func (b *body) render(q request.Request) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sample is a request with every field set, to try a template with.
-func sample(labels []string, reason string) request.Request {
+// sample is a request with every field set, to try a template with: to scale, or
+// to release the first of workers.
+func sample(labels, workers []string, reason string) request.Request {
 	from, want := 2, 4
 	scope := scaling.Scope{Key: scaling.DefaultScope}
 	if len(labels) > 0 {
@@ -132,7 +142,8 @@ func sample(labels []string, reason string) request.Request {
 	}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	id := scaling.RecommendationID(1, 1, scope.Key)
-	return request.ToScale(actuators.Target{Scope: scope, Name: "sample"}, want, actuators.Fence{
+	target := actuators.Target{Scope: scope, Name: "sample"}
+	fence := actuators.Fence{
 		Epoch: 1, Generation: 1, RecommendationID: id, ActionID: id, From: &from,
 		Recommendation: scaling.Recommendation{
 			Scope: scope.Key, RecommendationID: id, MasterEpoch: 1, Generation: 1,
@@ -142,5 +153,11 @@ func sample(labels []string, reason string) request.Request {
 			MetricsSnapshot: map[string]scaling.Measurement{}, MetricsValid: true,
 			ObservedAt: at, Timestamp: at, Since: at, ValidUntil: at.Add(time.Minute),
 		},
-	})
+	}
+	if len(workers) == 0 {
+		return request.ToScale(target, want, fence)
+	}
+	fence.Recommendation.Action, fence.Recommendation.Row = scaling.ScaleInCandidate, scaling.RowIdle
+	q, _ := request.ToRelease(target, actuators.Listed(workers[:1]).Workers(), fence) // a name and an id are there
+	return q
 }

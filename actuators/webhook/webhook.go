@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,19 +27,24 @@ const EpochHeader = "X-Zeta-Scaler-Epoch"
 // Options are what an actuator is made of; URL and Logger are required.
 type Options struct {
 	// URL is posted to.
-	URL string
+	URL string `yaml:"url" check:"required,url,masked"`
+	// Target names what the system scales: two scopes must not write to one.
+	Target string `yaml:"target" check:"required"`
 	// Timeout bounds one request with its reply, 0 is post.DefaultTimeout.
-	Timeout time.Duration
+	Timeout time.Duration `yaml:"timeout" check:"least=1s"`
 	// TemplateFile has the body as a template of package text/template; empty:
 	// the request as JSON.
-	TemplateFile string
+	TemplateFile string `yaml:"template_file" check:"file=filled"`
 	// Labels are the names of the scope's labels (scope_by), with which the
 	// template is tried; nil tries it with any name.
 	Labels []string
+	// Workers are the names of those that the system may be asked to remove; none:
+	// it is never asked to.
+	Workers []string `yaml:"workers"`
 	// SecretFile has the key that signs the body; empty: no signature.
-	SecretFile string
+	SecretFile string `yaml:"secret_file" check:"file=filled"`
 	// HTTPClientConfig has credentials, TLS and proxy, as Prometheus has them.
-	HTTPClientConfig promconfig.HTTPClientConfig
+	HTTPClientConfig promconfig.HTTPClientConfig `yaml:"http_config"`
 	// Now is the clock of signatures, nil is time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -46,9 +52,10 @@ type Options struct {
 
 // Actuator posts one request per call.
 type Actuator struct {
-	client *post.Client
-	body   *body // nil: JSON
-	logger *slog.Logger
+	client  *post.Client
+	body    *body // nil: JSON
+	workers []string
+	logger  *slog.Logger
 }
 
 // New makes an actuator. It reads the template and the key, and tries the
@@ -60,26 +67,31 @@ func New(o Options) (*Actuator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("webhook actuator: %w", err)
 	}
-	a := &Actuator{client: client, logger: o.Logger.With("url", client.String())}
+	a := &Actuator{client: client, workers: o.Workers, logger: o.Logger.With("url", client.String())}
 	if o.TemplateFile != "" {
-		if a.body, err = loadBody(o.TemplateFile, o.Labels); err != nil {
+		if a.body, err = loadBody(o.TemplateFile, o.Labels, o.Workers); err != nil {
 			return nil, fmt.Errorf("webhook actuator: %w", err)
 		}
 	}
 	return a, nil
 }
 
-// Capabilities say that it scales and knows nothing else.
-func (a *Actuator) Capabilities() actuators.Capabilities { return actuators.Capabilities{} }
+// Capabilities say that it scales, and removes the workers that are configured.
+func (a *Actuator) Capabilities() actuators.Capabilities {
+	return actuators.Capabilities{Releases: len(a.workers) > 0, Chooses: len(a.workers) > 0}
+}
 
 // Observe is not supported: there is no reply that tells.
 func (a *Actuator) Observe(context.Context, actuators.Target) (actuators.State, error) {
 	return actuators.State{}, fmt.Errorf("webhook: observing: %w", actuators.ErrUnsupported)
 }
 
-// Release is not supported.
-func (a *Actuator) Release(context.Context, actuators.Target, []actuators.Worker, actuators.Fence) error {
-	return fmt.Errorf("webhook: releasing workers: %w", actuators.ErrUnsupported)
+// Workers are those that the configuration names.
+func (a *Actuator) Workers(context.Context, actuators.Target) ([]actuators.Worker, error) {
+	if len(a.workers) == 0 {
+		return nil, fmt.Errorf("webhook: naming workers: the configuration names none: %w", actuators.ErrUnsupported)
+	}
+	return actuators.Listed(a.workers).Workers(), nil
 }
 
 // Scale posts the request, once.
@@ -87,7 +99,29 @@ func (a *Actuator) Scale(ctx context.Context, t actuators.Target, want int, f ac
 	if want < 0 {
 		return fmt.Errorf("webhook: %w: %d is no number of workers", actuators.ErrRefused, want)
 	}
-	m, err := a.message(request.ToScale(t, want, f))
+	return a.ask(ctx, request.ToScale(t, want, f), f.RecommendationID, slog.Int("want", want))
+}
+
+// Release posts the request, once.
+func (a *Actuator) Release(ctx context.Context, t actuators.Target, workers []actuators.Worker, f actuators.Fence) error {
+	if len(a.workers) == 0 {
+		return fmt.Errorf("webhook: releasing workers: %w", actuators.ErrUnsupported)
+	}
+	q, err := request.ToRelease(t, workers, f)
+	if err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	name := q.Workers[0].Name
+	if !slices.Contains(a.workers, name) {
+		return fmt.Errorf("webhook: %w: %q is none of the workers that the configuration names", actuators.ErrRefused, name)
+	}
+	return a.ask(ctx, q, f.ActionID, slog.String("worker", name))
+}
+
+// ask posts a request. key is the same for a repetition; what says in the log
+// what was asked for.
+func (a *Actuator) ask(ctx context.Context, q request.Request, key string, what slog.Attr) error {
+	m, err := a.message(q, key)
 	if err != nil {
 		return fmt.Errorf("webhook: %w: %w", actuators.ErrRefused, err)
 	}
@@ -101,14 +135,15 @@ func (a *Actuator) Scale(ctx context.Context, t actuators.Target, want int, f ac
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
-	a.logger.InfoContext(ctx, "the scaling system has taken the request", "scope", t.Scope.Key, "target", t.Name, "want", want,
-		"status", reply.Status, "took", time.Since(start).Round(time.Millisecond), "action_id", f.ActionID)
+	a.logger.LogAttrs(ctx, slog.LevelInfo, "the scaling system has taken the request", slog.String("verb", string(q.Verb)),
+		slog.String("scope", q.Scope), slog.String("target", q.Target), what,
+		slog.Int("status", reply.Status), slog.Duration("took", time.Since(start).Round(time.Millisecond)), slog.String("action_id", q.ActionID))
 	return nil
 }
 
-func (a *Actuator) message(q request.Request) (post.Message, error) {
+func (a *Actuator) message(q request.Request, key string) (post.Message, error) {
 	m := post.Message{
-		ContentType: jsonType, Key: q.RecommendationID,
+		ContentType: jsonType, Key: key,
 		Header: map[string]string{EpochHeader: strconv.FormatUint(q.MasterEpoch, 10)},
 	}
 	var err error

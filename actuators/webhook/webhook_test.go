@@ -67,6 +67,8 @@ type platform struct {
 	mu      sync.Mutex
 	desired int
 	epoch   uint64
+	// released is the key of the last release.
+	released string
 	// status answers in place of anything else, lose makes the next reply get
 	// lost, stalled holds every request up.
 	status  int
@@ -101,19 +103,32 @@ func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case p.status != 0:
 		w.WriteHeader(p.status)
 		return
-	case err != nil || q.Verb != request.Scale || q.Want == nil || r.Header.Get("Idempotency-Key") != q.RecommendationID:
+	case err != nil || !wellFormed(&q, r.Header.Get("Idempotency-Key")):
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	case q.MasterEpoch < p.epoch:
 		w.WriteHeader(http.StatusConflict)
 		return
 	}
-	p.desired, p.epoch = *q.Want, q.MasterEpoch
+	p.epoch = q.MasterEpoch
+	switch {
+	case q.Verb == request.Scale:
+		p.desired = *q.Want
+	case p.released != q.ActionID:
+		p.desired, p.released = p.desired-1, q.ActionID
+	}
 	if p.lose {
 		p.lose = false
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(http.StatusAccepted)
+}
+
+func wellFormed(q *request.Request, key string) bool {
+	if q.Verb == request.Release {
+		return q.Want == nil && len(q.Workers) == 1 && key == q.ActionID
+	}
+	return q.Verb == request.Scale && q.Want != nil && q.Workers == nil && key == q.RecommendationID
 }
 
 func (p *platform) set(f func()) {
@@ -130,30 +145,37 @@ func secretFile(t *testing.T, key string) string {
 }
 
 func TestConformance(t *testing.T) {
-	actuatortest.RunConformance(t, func(t *testing.T) actuatortest.Fixture {
-		p := newPlatform(t, "a shared key")
-		o := options(p.URL)
-		o.SecretFile = secretFile(t, "a shared key")
-		return actuatortest.Fixture{
-			Actuator: newActuator(t, o),
-			Target:   target(),
-			Desired: func(*testing.T) (n int) {
-				p.set(func() { n = p.desired })
-				return n
-			},
-			Stall: func(*testing.T) func() {
-				stalled := make(chan struct{})
-				p.set(func() { p.stalled = stalled })
-				return func() {
-					close(stalled)
-					p.set(func() { p.stalled = nil })
-				}
-			},
-			LoseReply: func(*testing.T) { p.set(func() { p.lose = true }) },
-			Refuse:    func(*testing.T) { p.set(func() { p.status = http.StatusForbidden }) },
-			Fail:      func(*testing.T) { p.set(func() { p.status = http.StatusServiceUnavailable }) },
-		}
-	})
+	for name, workers := range map[string][]string{"without names": nil, "with names": {"a", "b", "c"}} {
+		t.Run(name, func(t *testing.T) {
+			actuatortest.RunConformance(t, func(t *testing.T) actuatortest.Fixture { return conforming(t, workers) })
+		})
+	}
+}
+
+func conforming(t *testing.T, workers []string) actuatortest.Fixture {
+	t.Helper()
+	p := newPlatform(t, "a shared key")
+	o := options(p.URL)
+	o.SecretFile, o.Workers = secretFile(t, "a shared key"), workers
+	return actuatortest.Fixture{
+		Actuator: newActuator(t, o),
+		Target:   target(),
+		Desired: func(*testing.T) (n int) {
+			p.set(func() { n = p.desired })
+			return n
+		},
+		Stall: func(*testing.T) func() {
+			stalled := make(chan struct{})
+			p.set(func() { p.stalled = stalled })
+			return func() {
+				close(stalled)
+				p.set(func() { p.stalled = nil })
+			}
+		},
+		LoseReply: func(*testing.T) { p.set(func() { p.lose = true }) },
+		Refuse:    func(*testing.T) { p.set(func() { p.status = http.StatusForbidden }) },
+		Fail:      func(*testing.T) { p.set(func() { p.status = http.StatusServiceUnavailable }) },
+	}
 }
 
 func TestStatuses(t *testing.T) {
@@ -172,8 +194,13 @@ func TestStatuses(t *testing.T) {
 				w.WriteHeader(status)
 			}))
 			defer server.Close()
-			require.Equal(t, want, actuatortest.Kind(newActuator(t, options(server.URL)).Scale(t.Context(), target(), 4, fence())))
+			o := options(server.URL)
+			o.Workers = []string{"w1"}
+			a := newActuator(t, o)
+			require.Equal(t, want, actuatortest.Kind(a.Scale(t.Context(), target(), 4, fence())))
 			require.Equal(t, 1, requests, "asked once, and no redirect is followed")
+			require.Equal(t, want, actuatortest.Kind(a.Release(t.Context(), target(), []actuators.Worker{{Name: "w1"}}, fence())))
+			require.Equal(t, 2, requests)
 		})
 	}
 }
@@ -218,7 +245,8 @@ func TestWrongKeyIsRefused(t *testing.T) {
 	require.Zero(t, p.desired)
 }
 
-// posted returns what the actuator posts.
+// posted returns what the actuator posts to scale, or to release a worker if the
+// options have any.
 func posted(t *testing.T, o Options, f actuators.Fence) (http.Header, []byte) {
 	t.Helper()
 	var header http.Header
@@ -229,30 +257,47 @@ func posted(t *testing.T, o Options, f actuators.Fence) (http.Header, []byte) {
 	}))
 	defer server.Close()
 	o.URL = server.URL
-	require.NoError(t, newActuator(t, o).Scale(t.Context(), target(), 4, f))
+	a := newActuator(t, o)
+	if len(o.Workers) > 0 {
+		require.NoError(t, a.Release(t.Context(), target(), []actuators.Worker{{Name: o.Workers[0], Address: "10.0.0.7:5801"}}, f))
+	} else {
+		require.NoError(t, a.Scale(t.Context(), target(), 4, f))
+	}
 	return header, body
 }
 
 func TestBodies(t *testing.T) {
 	without := fence()
 	without.From, without.Recommendation = nil, scaling.Recommendation{}
+	byHand := fence()
+	byHand.RecommendationID, byHand.Recommendation = "", scaling.Recommendation{}
 	for _, test := range []struct {
 		golden, template, contentType string
+		workers                       []string
 		fence                         actuators.Fence
 	}{
-		{"request.json", "", "application/json", fence()},
-		{"request-without-recommendation.json", "", "application/json", without},
-		{"template.json", "request.tmpl", "application/json", fence()},
-		{"template.txt", "text.tmpl", "text/plain; charset=utf-8", fence()},
+		{"request.json", "", "application/json", nil, fence()},
+		{"request-without-recommendation.json", "", "application/json", nil, without},
+		{"template.json", "request.tmpl", "application/json", nil, fence()},
+		{"template.txt", "text.tmpl", "text/plain; charset=utf-8", nil, fence()},
+		{"release.json", "", "application/json", []string{"w1"}, fence()},
+		{"release-by-hand.json", "", "application/json", []string{"w1"}, byHand},
+		{"release-template.json", "both.tmpl", "application/json", []string{"w1"}, fence()},
+		{"scale-template.json", "both.tmpl", "application/json", nil, fence()},
 	} {
 		t.Run(test.golden, func(t *testing.T) {
 			o := options("")
+			o.Workers = test.workers
 			if test.template != "" {
 				o.TemplateFile = filepath.Join("testdata", test.template)
 			}
 			header, body := posted(t, o, test.fence)
 			require.Equal(t, test.contentType, header.Get("Content-Type"))
-			require.Equal(t, "3-9-prod", header.Get("Idempotency-Key"))
+			key := "3-9-prod"
+			if len(test.workers) > 0 {
+				key = "3-8-prod" // one drain releases once
+			}
+			require.Equal(t, key, header.Get("Idempotency-Key"))
 			require.Equal(t, "3", header.Get(EpochHeader))
 			require.Empty(t, header.Get(signature.Header), "there is no key")
 
@@ -270,6 +315,34 @@ func TestBodies(t *testing.T) {
 			require.Equal(t, string(want), string(body))
 		})
 	}
+}
+
+// A template that knows only how to scale would ask for no workers at all when
+// one is to be released.
+func TestATemplateThatCannotRelease(t *testing.T) {
+	o := options("http://localhost")
+	o.TemplateFile, o.Workers = filepath.Join("testdata", "request.tmpl"), []string{"w1"}
+	_, err := New(o)
+	require.ErrorContains(t, err, `a request to release has no number; write {{ if eq .Verb "release" }}`)
+	require.ErrorContains(t, err, "for the release of a worker")
+	o.Workers = nil
+	require.NoError(t, func() error { _, err := New(o); return err }())
+}
+
+func TestOnlyConfiguredWorkersAreReleased(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
+	defer server.Close()
+	o := options(server.URL)
+	o.Workers = []string{"w2", "w1"}
+	a := newActuator(t, o)
+	workers, err := a.Workers(t.Context(), target())
+	require.NoError(t, err)
+	require.Equal(t, []actuators.Worker{{Name: "w2"}, {Name: "w1"}}, workers)
+	err = a.Release(t.Context(), target(), []actuators.Worker{{Name: "w3"}}, fence())
+	require.ErrorIs(t, err, actuators.ErrRefused)
+	require.ErrorContains(t, err, `"w3" is none of the workers that the configuration names`)
+	require.Zero(t, requests)
 }
 
 // TestTemplateOfThePage posts what the template in the documentation writes.

@@ -80,6 +80,8 @@ async function update() {
     const type = reply.headers.get("Content-Type") ?? "";
     if (!type.startsWith("text/html")) throw new Error(`The service answers with ${reply.status}.`);
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    // What is typed and not yet right must not take the form away.
+    if (filter && reply.status === 400) throw new Error(page.querySelector(".problem p")?.textContent ?? "The service answers with 400.");
     for (const part of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(part.id);
       if (fresh) morph(part, fresh);
@@ -140,15 +142,16 @@ if (refresh > 0) {
   document.addEventListener("visibilitychange", () => { if (!document.hidden) soon(); });
 }
 
-// The list follows what is typed.
+// A list follows what is typed.
 const filter = document.getElementById("filter");
 if (filter) {
   let timer = 0;
   filter.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
+      if (!filter.checkValidity()) return; // half a time is none
       const query = new URLSearchParams([...new FormData(filter)].filter(([, value]) => value !== ""));
-      history.replaceState(null, "", query.size ? "?" + query : "./");
+      history.replaceState(null, "", query.size ? "?" + query : location.pathname);
       update();
     }, 250);
   });

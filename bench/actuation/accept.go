@@ -34,13 +34,12 @@ func measureAccept(ctx context.Context, o options, dir string) error {
 	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}
-	s.configure(len(bodies), scaling.Webhook)
 	bare, err := openBare(ctx, filepath.Join(dir, "bare.db"))
 	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}
 	to := s.sender(64)
-	return errors.Join(s.run(ctx, func(ctx context.Context) error {
+	return errors.Join(s.run(ctx, s.parts(len(bodies), scaling.Webhook), func(ctx context.Context) error {
 		// The executor takes every scope over with a write of its own first.
 		if err := s.settled(ctx, len(bodies)); err != nil {
 			return err
@@ -110,7 +109,7 @@ func decide(ctx context.Context, s *service, n int) ([][]byte, error) {
 		return nil, err
 	}
 	batch.Puts = append(batch.Puts, tick)
-	_, err = s.store.Apply(ctx, batch)
+	_, err = s.store.Apply(ctx, state.NoFence, batch)
 	return bodies, err
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/alerts"
 	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
-	"github.com/zeta-scaler/zeta-scaler/metrics"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/source"
 )
 
 // interval is the time between two ticks.
@@ -46,25 +46,15 @@ func measureDuplicates(ctx context.Context, o options, dir string) error {
 	if o.refused {
 		c = course{"Refusals", scaling.Advisory, scaling.VerdictAdvisory, scaling.VerdictAdvisory}
 	}
-	s.configure(o.scopes, c.mode)
 	// An Alertmanager that takes alerts and does nothing with them: what it would
 	// deliver is delivered by us.
 	sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer sink.Close()
-	notifier, err := alerts.New(ctx, alerts.Options{
-		Settings: alerts.Settings{Alertmanagers: []alerts.Endpoint{{URL: sink.URL, HTTPClientConfig: promconfig.DefaultHTTPClientConfig}}},
-		Store:    s.store, Epoch: epoch, Logger: s.logger,
-	})
-	if err != nil {
-		return errors.Join(err, s.store.Close())
-	}
-	w := &watch{course: c, scopes: o.scopes, began: make(chan struct{})}
-	loop := evaluator.NewLoop(evaluator.Options{
-		Source: fleet.New(rs, o.scopes), Clock: w, Store: s.store, Epoch: epoch, Logger: s.logger,
-		Publishers: []evaluator.Publisher{s.board, metrics.New(metrics.Options{Clock: time.Now}), s.events, notifier, s.executor, w},
-	})
-	return s.run(ctx, func(ctx context.Context) error { return w.measure(ctx, s, o) }, notifier.Run,
-		func(ctx context.Context) error { return loop.Run(ctx, evaluation(rs, o.scopes, c.mode)) })
+	w := &watch{Samples: fleet.New(rs, o.scopes), course: c, began: make(chan struct{})}
+	p := s.parts(o.scopes, c.mode)
+	p.Alerting = alerts.Settings{Alertmanagers: []alerts.Endpoint{{URL: sink.URL, HTTPClientConfig: promconfig.DefaultHTTPClientConfig}}}
+	p.Evaluation, p.Source, p.Publishers = evaluation(rs, o.scopes, c.mode), w, []evaluator.Publisher{w}
+	return s.run(ctx, p, func(ctx context.Context) error { return w.measure(ctx, s, o) })
 }
 
 // evaluation lists every cluster.
@@ -76,45 +66,46 @@ func evaluation(rs *rules.RuleSet, clusters int, mode scaling.Mode) evaluator.Co
 	return c
 }
 
-// watch is the loop's clock and its last publisher: it sees when a tick begins
+// watch is the loop's source and its last publisher: it sees when a tick begins
 // and when it is over.
 type watch struct {
-	evaluator.WallClock
+	*fleet.Samples
 	course
-	scopes int
-	began  chan struct{}
+	began chan struct{}
 
 	mu sync.Mutex
 	// loaded says which side the next tick belongs to, quiet or with load.
 	loaded bool
-	// waited is false until a tick is waited for, so that the start, which is
-	// late by its nature, counts for nobody.
-	waited      bool
+	// started is false until a tick is over, so that the start, which is late by
+	// its nature, counts for nobody.
+	started     bool
+	last        time.Time
 	seen        int
 	begun, done [2]latencies
 }
 
-// WaitUntil implements evaluator.Clock.
-func (w *watch) WaitUntil(ctx context.Context, t time.Time) error {
-	err := w.WallClock.WaitUntil(ctx, t)
+// Instant implements evaluator.Source.
+func (w *watch) Instant(ctx context.Context, expr string, at time.Time) (source.Vector, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.waited = true
-	w.begun[w.side()] = append(w.begun[w.side()], time.Since(t))
-	return err
+	if w.started && at.After(w.last) {
+		w.begun[w.side()] = append(w.begun[w.side()], time.Since(at))
+	}
+	w.last = at
+	w.mu.Unlock()
+	return w.Samples.Instant(ctx, expr, at)
 }
 
 // Publish implements evaluator.Publisher.
 func (w *watch) Publish(_ context.Context, evaluations []scaling.Evaluation, _ []scaling.Scope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.seen += len(evaluations); w.seen < w.scopes {
+	if w.seen += len(evaluations); w.seen < w.N {
 		return
 	}
 	w.seen = 0
-	if !w.waited {
+	if !w.started {
 		close(w.began)
-		w.waited = true
+		w.started = true
 		return
 	}
 	w.done[w.side()] = append(w.done[w.side()], time.Since(evaluations[0].Tick))
@@ -154,7 +145,7 @@ func (w *watch) measure(ctx context.Context, s *service, o options) error {
 			w.mu.Unlock()
 			began := time.Now()
 			if !loaded {
-				if err := w.WallClock.WaitUntil(ctx, began.Add(o.slice)); err != nil {
+				if err := (evaluator.WallClock{}).WaitUntil(ctx, began.Add(o.slice)); err != nil {
 					return err
 				}
 				continue

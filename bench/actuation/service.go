@@ -13,18 +13,19 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	actuatorlog "github.com/zeta-scaler/zeta-scaler/actuators/log"
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/app"
 	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/events"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state/file"
 	"github.com/zeta-scaler/zeta-scaler/web"
-	"github.com/zeta-scaler/zeta-scaler/webhook"
 )
 
 // epoch is that of the one leader.
@@ -33,22 +34,16 @@ const epoch = 1
 // token is the credential of who sends notifications.
 const token = "of-the-benchmark"
 
-// service is what a leading `serve` has for actions, put together as there.
+// service is what a leading `serve` has.
 type service struct {
-	store    *file.Store
-	board    *evaluator.Board
-	events   *events.Dispatcher
-	executor *actuators.Executor
-	server   *web.Server
-	logger   *slog.Logger
+	store  *file.Store
+	board  *evaluator.Board
+	server *web.Server
+	logger *slog.Logger
 }
 
 func open(ctx context.Context, dir string) (*service, error) {
 	s := &service{board: evaluator.NewBoard(epoch), logger: slog.New(slog.DiscardHandler)}
-	s.events = events.New(events.Options{
-		Handlers: map[string]events.Handler{"log": events.NewLog(s.logger)}, Capacity: 10_000, Timeout: events.DefaultTimeout,
-		DrainTimeout: time.Second, Logger: s.logger,
-	})
 	tokens := filepath.Join(dir, "tokens")
 	if err := os.WriteFile(tokens, []byte(token+"\n"), 0o600); err != nil {
 		return nil, err
@@ -57,11 +52,6 @@ func open(ctx context.Context, dir string) (*service, error) {
 	if s.store, err = file.Open(ctx, file.Options{Path: filepath.Join(dir, "state.db")}); err != nil {
 		return nil, err
 	}
-	if s.executor, err = actuators.New(ctx, actuators.Options{
-		Store: s.store, Clock: evaluator.WallClock{}, Epoch: epoch, Emit: s.events.Emit, Logger: s.logger,
-	}); err != nil {
-		return nil, errors.Join(err, s.store.Close())
-	}
 	s.server, err = web.Listen(ctx, web.Options{ListenAddress: "127.0.0.1:0", BearerTokensFile: tokens, OpenReads: true, Logger: s.logger})
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -69,26 +59,32 @@ func open(ctx context.Context, dir string) (*service, error) {
 	return s, nil
 }
 
-// configure gives every cluster a mode and the actuator log.
-func (s *service) configure(clusters int, mode scaling.Mode) {
+// parts are those of a term that acts for every cluster by the actuator log.
+func (s *service) parts(clusters int, mode scaling.Mode) app.Parts {
 	scopes := make([]actuators.ScopeConfig, clusters)
 	for i := range scopes {
 		scopes[i] = actuators.ScopeConfig{Scope: scopeOf(i), Mode: mode, Kind: "log", Actuator: actuatorlog.New(s.logger)}
 	}
-	s.executor.Configure(scopes)
+	return app.Parts{
+		Setup: app.Setup{Scopes: scopes}, Clock: evaluator.WallClock{}, Store: s.store, Epoch: epoch, Board: s.board,
+		Handlers: map[string]events.Handler{"log": events.NewLog(s.logger)}, Logger: s.logger, Registry: prometheus.NewRegistry(),
+	}
 }
 
 func scopeOf(cluster int) scaling.Scope {
 	return scaling.NewScope([]scaling.Label{{Name: "cluster", Value: fleet.ClusterName(cluster)}})
 }
 
-// run serves and acts, with whatever else is to run, while do measures.
-func (s *service) run(ctx context.Context, do func(context.Context) error, others ...func(context.Context) error) (err error) {
+// run serves and acts while do measures.
+func (s *service) run(ctx context.Context, p app.Parts, do func(context.Context) error) (err error) {
 	defer func() { err = errors.Join(err, s.store.Close()) }()
-	handler, err := api.New(api.Options{
-		Board: s.board, History: s.store, Table: evaluator.Table(), Store: s.store,
-		Webhook: webhook.New(webhook.Options{Acceptor: s.executor, Logger: s.logger}),
-		User:    web.User, Ready: s.store.Check, Metrics: http.NotFoundHandler(), Logger: s.logger,
+	term, err := app.NewTerm(ctx, p)
+	if err != nil {
+		return err
+	}
+	handler, err := app.NewHandler(app.HandlerOptions{
+		Options:  api.Options{Board: s.board, Store: s.store, Logger: s.logger},
+		Acceptor: term.Acceptor(), Gatherer: p.Registry, Registry: p.Registry,
 	})
 	if err != nil {
 		return err
@@ -96,11 +92,7 @@ func (s *service) run(ctx context.Context, do func(context.Context) error, other
 	running, stop := context.WithCancel(ctx)
 	eg, running := errgroup.WithContext(running)
 	eg.Go(func() error { return s.server.Serve(running, handler) })
-	eg.Go(func() error { return s.events.Run(running) })
-	eg.Go(func() error { return s.executor.Run(running) })
-	for _, other := range others {
-		eg.Go(func() error { return other(running) })
-	}
+	eg.Go(func() error { return term.Run(running) })
 	err = do(running)
 	stop()
 	return errors.Join(err, eg.Wait())

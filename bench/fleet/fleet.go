@@ -45,15 +45,17 @@ func (v Value) Of(cluster int) float64 {
 // Lacks reports whether a cluster lacks slots.
 func Lacks(cluster int) bool { return cluster%every == 0 }
 
-// New makes samples for n clusters that are judged by rs, one of the kind of
+// New makes samples for n clusters that are evaluated by rs, one of the kind of
 // PackName.
 func New(rs *rules.RuleSet, n int) *Samples {
 	s := &Samples{N: n, Values: map[string]Value{
 		rs.Workers.Current.Text:   {4, 4},
 		rs.Workers.Reporting.Text: {4, 4},
 	}}
-	if e := rs.Workers.Slots; e != nil {
-		s.Values[e.Text] = Value{8, 8}
+	for e, v := range map[*rules.Expr]Value{rs.Workers.Slots: {8, 8}, rs.Workers.Free: {28, 0}, rs.Workers.Sources: {1, 1}} {
+		if e != nil {
+			s.Values[e.Text] = v
+		}
 	}
 	bySignal := map[string]Value{
 		"blocked_jobs": {0, 3}, "oldest_blocked_age": {0, 300}, "unsatisfied_slots": {0, 3}, "resource_rejections": {0, 0},

@@ -56,10 +56,10 @@ func measureLoop(ctx context.Context, o options) (err error) {
 	}()
 	for i := range o.ticks {
 		clock.set(start.Add(time.Duration(i) * rs.Interval))
-		for judged := 0; judged < o.scopes; {
+		for evaluated := 0; evaluated < o.scopes; {
 			select {
 			case n := <-counter:
-				judged += n
+				evaluated += n
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -117,7 +117,7 @@ func openStore(ctx context.Context, kind string) (state.Store, func() error, err
 	return s, func() error { return errors.Join(s.Close(), os.RemoveAll(dir)) }, nil
 }
 
-// ticks is told how many scopes were judged.
+// ticks is told how many scopes were evaluated.
 type ticks chan int
 
 // Publish implements evaluator.Publisher.

@@ -1,4 +1,4 @@
-// Command footprint measures how much memory judging many scopes takes. It
+// Command footprint measures how much memory evaluating many scopes takes. It
 // writes its figures in the format of Go benchmarks, in megabytes of 10^6
 // bytes, so that benchstat and bench/report read them.
 //

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
@@ -36,8 +35,12 @@ func measureServe(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	fake := &prometheus{samples: fleet.New(rs, o.scopes), current: rs.Workers.Current.Text, asked: make(chan struct{}, 1000)}
-	server := &http.Server{Handler: fake, ReadHeaderTimeout: patience}
+	asked := make(ticked, 1000)
+	server := &http.Server{ReadHeaderTimeout: patience, Handler: &fleet.Server{Samples: fleet.New(rs, o.scopes), Asked: func(expr string) {
+		if expr == rs.Workers.Current.Text {
+			asked <- struct{}{}
+		}
+	}}}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	defer server.Close()
 
@@ -51,7 +54,7 @@ func measureServe(ctx context.Context, o options) (err error) {
 	if err := child.Start(); err != nil {
 		return err
 	}
-	r, err := fake.watch(ctx, o, strconv.Itoa(child.Process.Pid))
+	r, err := asked.watch(ctx, o, strconv.Itoa(child.Process.Pid))
 	_ = child.Process.Signal(os.Interrupt)
 	if waitErr := child.Wait(); err == nil {
 		err = waitErr
@@ -79,21 +82,15 @@ state:
 `, address, ruleFile, fleet.PackName, o.store, filepath.Join(dir, "state.db"))
 }
 
-// prometheus answers the two queries of the HTTP API.
-type prometheus struct {
-	samples *fleet.Samples
-	// current is the expression that is asked once per tick; each time asked is
-	// told.
-	current string
-	asked   chan struct{}
-}
+// ticked is told each tick of the child, when it asks for the worker counts.
+type ticked chan struct{}
 
 // watch waits for the child's ticks and returns its memory after the last one.
-func (p *prometheus) watch(ctx context.Context, o options, pid string) (resident, error) {
+func (t ticked) watch(ctx context.Context, o options, pid string) (resident, error) {
 	deadline := time.After(patience + time.Duration(o.ticks)*o.interval)
 	for range o.ticks + 1 { // the last one is over when the next one begins
 		select {
-		case <-p.asked:
+		case <-t:
 		case <-deadline:
 			return resident{}, errors.New("the service does not ask for samples")
 		case <-ctx.Done():
@@ -101,72 +98,4 @@ func (p *prometheus) watch(ctx context.Context, o options, pid string) (resident
 		}
 	}
 	return residentOf(pid)
-}
-
-// ServeHTTP implements http.Handler.
-func (p *prometheus) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	expr := req.FormValue("query")
-	v, ok := p.samples.Values[expr]
-	if !ok {
-		http.NotFound(w, req)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	switch req.URL.Path {
-	case "/api/v1/query":
-		if expr == p.current {
-			p.asked <- struct{}{}
-		}
-		p.write(w, "vector", v, `"value":`, point(req.FormValue("time"), "%s"))
-	case "/api/v1/query_range":
-		points, err := grid(req)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		p.write(w, "matrix", v, `"values":`, "["+points+"]")
-	default:
-		http.NotFound(w, req)
-	}
-}
-
-// write sends one element per cluster; the values' template has the value's
-// place as %s.
-func (p *prometheus) write(w http.ResponseWriter, kind string, v fleet.Value, key, template string) {
-	idle, short := fill(template, v.Idle), fill(template, v.Short)
-	fmt.Fprintf(w, `{"status":"success","data":{"resultType":%q,"result":[`, kind)
-	for i := range p.samples.N {
-		values, comma := idle, ","
-		if fleet.Lacks(i) {
-			values = short
-		}
-		if i == 0 {
-			comma = ""
-		}
-		fmt.Fprintf(w, `%s{"metric":{"cluster":%q},%s%s}`, comma, fleet.ClusterName(i), key, values)
-	}
-	fmt.Fprint(w, `]}}`)
-}
-
-func fill(template string, v float64) string {
-	return strings.ReplaceAll(template, "%s", strconv.FormatFloat(v, 'f', -1, 64))
-}
-
-func point(time, v string) string { return fmt.Sprintf(`[%s,"%s"]`, time, v) }
-
-// grid is a range query's points as a template.
-func grid(req *http.Request) (string, error) {
-	var n [3]float64
-	for i, name := range []string{"start", "end", "step"} {
-		v, err := strconv.ParseFloat(req.FormValue(name), 64)
-		if err != nil {
-			return "", fmt.Errorf("reading %s: %w", name, err)
-		}
-		n[i] = v
-	}
-	var points []string
-	for i := 0.0; n[0]+i*n[2] <= n[1]+0.0005; i++ {
-		points = append(points, point(strconv.FormatFloat(n[0]+i*n[2], 'f', 3, 64), "%s"))
-	}
-	return strings.Join(points, ","), nil
 }

@@ -3,6 +3,7 @@
 // median of the ratios of each round.
 //
 //	report FILE...
+//	report -peers FILE...   the lines of bench/peers.sh
 package main
 
 import (
@@ -11,12 +12,16 @@ import (
 )
 
 func main() {
-	results, err := read(os.Args[1:])
+	files, lines := os.Args[1:], targets
+	if len(files) > 0 && files[0] == "-peers" {
+		files, lines = files[1:], peers
+	}
+	results, err := read(files)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
-	for _, line := range targets(results) {
+	for _, line := range lines(results) {
 		fmt.Println(line)
 	}
 }

@@ -51,6 +51,28 @@ PASS
 	}
 }
 
+func TestReportOfPeers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.txt")
+	require.NoError(t, os.WriteFile(file, []byte(`BenchmarkPeers/scopes=1000/by=zeta-scaler	1	600 µs/scope	90 µs-own/scope
+BenchmarkPeers/scopes=1000/by=vmalert-scoped	1	12000 µs/scope
+BenchmarkReplay/by=zeta-scaler	1	3.00 s	2.40 s-processor	76.70 MB-peak
+BenchmarkReplay/by=vmalert-by/points=1000	1	9.00 s	9.60 s-processor
+`), 0o600))
+	r, err := read([]string{file})
+	require.NoError(t, err)
+	got := strings.Join(peers(r), "\n")
+	for _, want := range []string{
+		"1000 scopes, one of them and cycle:          600 µs",
+		"    zeta-scaler to that:                     0.05 × (target ≤ 0.10, met)",
+		"  most memory:                               77 MB (target ≤ 150 MB, met)",
+		"    backtest to that, processor time:        0.25 × (target ≤ 0.20, MISSED)",
+		"    by the clock:                            0.33 ×",
+		"  Prometheus, rules by (scope):              not measured",
+	} {
+		require.Contains(t, got, want)
+	}
+}
+
 func TestReportRefusesWhatIsNoNumber(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.txt")
 	require.NoError(t, os.WriteFile(file, []byte("BenchmarkStep-2 10 many ns/op\n"), 0o600))

@@ -82,13 +82,18 @@ func (r results) atMost(title, name, unit string, scale float64, show string, ta
 	if len(values) == 0 {
 		return s
 	}
-	return s + judged(median(values)/scale, target, show)
+	return s + verdict(median(values)/scale, target, show)
 }
 
 // ratio compares two benchmarks round by round, by their cost per scope; a
 // target of 0 is none.
 func (r results) ratio(title, name, base, show string, target float64) string {
-	a, b := r[name]["µs/scope"], r[base]["µs/scope"]
+	return r.ratioOf(title, name, base, "µs/scope", show, target)
+}
+
+// ratioOf compares two benchmarks round by round in one unit.
+func (r results) ratioOf(title, name, base, unit, show string, target float64) string {
+	a, b := r[name][unit], r[base][unit]
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
 		ratios = append(ratios, a[i]/b[i])
@@ -98,7 +103,7 @@ func (r results) ratio(title, name, base, show string, target float64) string {
 	}
 	s := line(title, short(median(ratios))+" "+show) + spread(ratios, 1)
 	if target > 0 {
-		s += judged(median(ratios), target, "")
+		s += verdict(median(ratios), target, "")
 	}
 	return s
 }
@@ -112,7 +117,7 @@ func spread(values []float64, scale float64) string {
 	return fmt.Sprintf(" (%s…%s in %d rounds)", short(slices.Min(values)/scale), short(slices.Max(values)/scale), len(values))
 }
 
-func judged(v, target float64, show string) string {
+func verdict(v, target float64, show string) string {
 	word := "met"
 	if v > target {
 		word = "MISSED"

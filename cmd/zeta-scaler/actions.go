@@ -29,11 +29,11 @@ func newActions() *cobra.Command {
 		Long: `Show the actions that recommendations have led to: those that wait or are under
 way first, then those that are over, newest first. -o json has every transition.`,
 		Example: "  zeta-scaler actions --scope prod\n  zeta-scaler actions --state FAILED --limit 10 -o json",
-		Args:    cobra.NoArgs,
+		Args:    noArgs("scope"),
 	}
 	out := addOutputFlag(cmd)
 	flags := addClientFlags(cmd)
-	scope := cmd.Flags().String("scope", "", "only this scope")
+	scope := flags.addScopeFlag(cmd)
 	state := cmd.Flags().String("state", "", "only this state: "+stateNames())
 	limited := addLimitFlag(cmd, "actions")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(stateNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
@@ -52,6 +52,11 @@ way first, then those that are over, newest first. -o json has every transition.
 		page, err := client.Actions(cmd.Context(), api.GetActionsParams{Scope: *scope, State: scaling.ActionState(*state), Limit: limit})
 		if err != nil {
 			return err
+		}
+		if len(page.Actions) == 0 {
+			if err := known(cmd.Context(), client, *scope); err != nil {
+				return err
+			}
 		}
 		if *out == outputJSON {
 			return printJSON(cmd.OutOrStdout(), page)

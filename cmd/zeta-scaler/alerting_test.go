@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/zeta-scaler/zeta-scaler/config"
 )
 
 // receiver is an Alertmanager that remembers what it was sent.
@@ -93,10 +91,4 @@ alerting: {alertmanagers: [{url: %q}], resend_delay: %s}
 	require.GreaterOrEqual(t, status, 400)
 	require.Contains(t, body, "alertmanagers[1].url is the same")
 	p.stop()
-}
-
-func TestExternalURL(t *testing.T) {
-	require.Equal(t, "https://scaler.example/z", externalURL(config.Web{ExternalURL: "https://scaler.example/z", ListenAddress: ":1"}))
-	require.Equal(t, "http://[::1]:9880", externalURL(config.Web{ListenAddress: "[::1]:9880"}))
-	require.Regexp(t, `^http://[^:]+:9880$`, externalURL(config.Web{ListenAddress: ":9880"}))
 }

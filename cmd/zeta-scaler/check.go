@@ -14,8 +14,11 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/spf13/cobra"
 
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
 	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
 
@@ -36,10 +39,10 @@ func newCheck() *cobra.Command {
 
 // verdict is what a check says about one file.
 type verdict struct {
-	File        string             `json:"file"`
-	OK          bool               `json:"ok"`
-	Summary     string             `json:"summary"`
-	Diagnostics []rules.Diagnostic `json:"diagnostics"`
+	File        string                `json:"file"`
+	OK          bool                  `json:"ok"`
+	Summary     string                `json:"summary"`
+	Diagnostics []document.Diagnostic `json:"diagnostics"`
 }
 
 // checker runs a check over files and prints the verdicts.
@@ -82,15 +85,15 @@ func printVerdicts(cmd *cobra.Command, out outputFormat, verdicts []verdict) err
 		if v.Summary != "" {
 			b.WriteString(": " + v.Summary)
 		}
-		b.WriteString("\n" + rules.Render(v.Diagnostics))
+		b.WriteString("\n" + document.Render(v.Diagnostics))
 	}
 	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
 	return err
 }
 
-func hasWarnings(ds []rules.Diagnostic) bool {
+func hasWarnings(ds []document.Diagnostic) bool {
 	for _, d := range ds {
-		if d.Severity == rules.SeverityWarning {
+		if d.Severity == document.SeverityWarning {
 			return true
 		}
 	}
@@ -99,13 +102,10 @@ func hasWarnings(ds []rules.Diagnostic) bool {
 
 // failed turns an error of a loader into a verdict.
 func failed(file string, err error) verdict {
-	v := verdict{File: file, Diagnostics: []rules.Diagnostic{}}
-	if list, ok := errors.AsType[*rules.ErrorList](err); ok {
+	v := verdict{File: file, Diagnostics: []document.Diagnostic{}}
+	if list, ok := errors.AsType[*document.ErrorList](err); ok {
 		v.Diagnostics = list.Diagnostics
-		v.Summary = fmt.Sprintf("%d problems", len(list.Diagnostics))
-		if len(list.Diagnostics) == 1 {
-			v.Summary = "1 problem"
-		}
+		v.Summary = scaling.Counted(len(list.Diagnostics), "problem")
 		return v
 	}
 	v.Summary = err.Error()
@@ -118,16 +118,34 @@ func newCheckConfig() *cobra.Command {
 		Example: "  zeta-scaler check config zeta-scaler.yml",
 	}
 	checker(cmd, func(_ context.Context, file string) verdict {
-		c, err := config.Load(config.Options{File: file, FileRequired: true, Env: os.Environ()})
+		c, err := config.Load(config.Options{Kinds: kinds.All(), File: file, FileRequired: true, Env: os.Environ(), Local: true})
 		if err != nil {
 			return failed(file, err)
 		}
 		return verdict{
-			File: file, OK: true, Diagnostics: append([]rules.Diagnostic{}, c.Warnings...),
-			Summary: fmt.Sprintf("%d rule sets, %d listed scopes, %d clusters", len(c.Rules), len(c.Scopes), len(c.Clusters)),
+			File: file, OK: true, Diagnostics: append([]document.Diagnostic{}, c.Warnings...),
+			Summary: contents(c) + changesOf(c),
 		}
 	})
 	return cmd
+}
+
+// contents says how much there is in a configuration.
+func contents(c *config.Config) string {
+	return strings.Join([]string{
+		scaling.Counted(len(c.Rules), "rule set"), scaling.Counted(len(c.Scopes), "listed scope"), scaling.Counted(len(c.Clusters), "cluster"),
+	}, ", ")
+}
+
+// changesOf says what a configuration changes of packs.
+func changesOf(c *config.Config) string {
+	var b strings.Builder
+	for _, rs := range c.Rules {
+		if len(rs.Set) > 0 {
+			fmt.Fprintf(&b, "; %s %s %s: %s", rs.Name, rs.Version, rs.Digest, strings.Join(rs.Set, ", "))
+		}
+	}
+	return b.String()
 }
 
 func newCheckRules() *cobra.Command {
@@ -156,15 +174,15 @@ each expression give, how long does it take, and is the retention long enough.`,
 			return failed(file, err)
 		}
 		v := verdict{
-			File: file, OK: true, Diagnostics: append([]rules.Diagnostic{}, rs.Warnings...),
-			Summary: fmt.Sprintf("%s %s, %d signals, %s", rs.Name, rs.Version, len(rs.Signals), rs.Digest),
+			File: file, OK: true, Diagnostics: append([]document.Diagnostic{}, rs.Warnings...),
+			Summary: fmt.Sprintf("%s %s, %s, %s", rs.Name, rs.Version, scaling.Counted(len(rs.Signals), "signal"), rs.Digest),
 		}
 		if q == nil {
 			return v
 		}
 		v.Diagnostics = append(v.Diagnostics, rules.CheckServer(ctx, rs, q, rules.ServerOptions{})...)
 		for _, d := range v.Diagnostics {
-			v.OK = v.OK && d.Severity != rules.SeverityError
+			v.OK = v.OK && d.Severity != document.SeverityError
 		}
 		return v
 	})

@@ -57,11 +57,40 @@ func (f *clientFlags) client() (*api.Client, error) {
 	}
 	c := &api.Client{BaseURL: f.server}
 	if f.tokenFile != "" {
-		b, err := os.ReadFile(f.tokenFile)
-		if err != nil {
+		var err error
+		if c.Token, err = readToken(f.tokenFile); err != nil {
 			return nil, fmt.Errorf("reading the token: %w", err)
 		}
-		c.Token = strings.TrimSpace(string(b))
 	}
 	return c, nil
+}
+
+// readToken reads the one token of a file. It may be the service's own, with
+// comments: lines that are empty or begin with # are none.
+func readToken(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	var tokens []string
+	for line := range strings.Lines(strings.TrimPrefix(string(b), "\ufeff")) {
+		if token := strings.TrimSpace(line); token != "" && !strings.HasPrefix(token, "#") {
+			tokens = append(tokens, token)
+		}
+	}
+	if len(tokens) != 1 {
+		return "", fmt.Errorf("%s has %d tokens, expected one", path, len(tokens))
+	}
+	return tokens[0], nil
+}
+
+// noArgs is cobra.NoArgs for commands without others below them: what they do
+// not take is no unknown command, and may be meant for a flag.
+func noArgs(flag string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return usagef("%s takes no argument: is --%s %s meant?", cmd.CommandPath(), flag, args[0])
+	}
 }

@@ -18,19 +18,20 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [SCOPE]",
 		Short: "Say why a decision was taken, or print the decision table",
-		Long: `Say why the latest decision of a scope was taken, or a recorded one: the row
-that decided, why each row above it did not, every signal with its conditions,
-and commands that show the same numbers. With --table, print the decision
-table: its rows are tried from top to bottom, and the first one that matches
-decides.`,
+		Long: `Say why the latest decision of a scope was taken, a recorded one, or that of any
+past time that Prometheus still holds: the row that decided, why each row above
+it did not, every signal with its conditions, and commands that show the same
+numbers. With --table, print the decision table: its rows are tried from top to
+bottom, and the first one that matches decides.`,
 		Example: "  zeta-scaler explain prod\n  zeta-scaler explain prod --at 2026-03-14T09:26:30Z\n  zeta-scaler explain --table -o json",
 		Args:    cobra.MaximumNArgs(1),
 	}
 	out := addOutputFlag(cmd)
 	flags := addClientFlags(cmd)
+	cmd.ValidArgsFunction = flags.completeScopes
 	table := cmd.Flags().Bool("table", false, "print the decision table")
 	id := cmd.Flags().Int64("id", 0, "explain a recorded decision: the id of its entry in history -o json")
-	at := cmd.Flags().String("at", "", "explain the recorded decision that held at this time, such as 2026-03-14T09:26:30Z")
+	at := cmd.Flags().String("at", "", "explain the decision at this time, such as 2026-03-14T09:26:30Z: computed again, or as it was recorded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *table {
 			if len(args) > 0 || *id != 0 || *at != "" {
@@ -114,6 +115,9 @@ func explainText(x *api.Explanation, s screen) string {
 	}
 	para(fmt.Sprintf("Decided at %s by %s %s; workers allowed: %s; booting: %d; mode %s.",
 		r.ObservedAt.Format(time.RFC3339), r.RuleSet.Name, r.RuleSet.Version, limits, x.Booting, x.Mode))
+	for i := range x.TimedBounds {
+		para(x.TimedBounds[i].String() + ".")
+	}
 	for _, n := range x.Notes {
 		para(n)
 	}
@@ -188,7 +192,11 @@ func windowText(w *scaling.Window) string {
 	if w.AtLeast {
 		held = "at least " + held
 	}
-	return fmt.Sprintf("%s if %s %s, held %s of %s", direction, w.Comparison, threshold, held, secondsText(w.WindowSeconds))
+	text := fmt.Sprintf("%s if %s %s, held %s of %s", direction, w.Comparison, threshold, held, secondsText(w.WindowSeconds))
+	if !w.SustainedAt.IsZero() {
+		text += fmt.Sprintf(", counts at %s if nothing changes", w.SustainedAt.Format(time.RFC3339))
+	}
+	return text
 }
 
 func valueText(v scaling.Value, unit, reason string) string {

@@ -1,26 +1,17 @@
 package main
 
 import (
-	"context"
-	"io"
-	"log/slog"
-	"net/http"
-	"sync/atomic"
+	"os"
 
-	"github.com/prometheus/client_golang/prometheus"
-	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
-	"github.com/prometheus/common/promslog"
-	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/zeta-scaler/zeta-scaler/app"
 	"github.com/zeta-scaler/zeta-scaler/config"
-	"github.com/zeta-scaler/zeta-scaler/zeta"
 )
 
 const exporterListen = ":9881"
 
-func newExporter() *cobra.Command {
+func newExporter(hup <-chan os.Signal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exporter",
 		Short: "Turn Zeta's REST API into the metrics that Zeta does not export",
@@ -28,94 +19,13 @@ func newExporter() *cobra.Command {
 clusters at /metrics, and any other at /probe?target=URL[&cluster=NAME], as the
 blackbox exporter does.`,
 		Example: "  zeta-scaler exporter --config.file=zeta-scaler.yml\n  curl 'http://127.0.0.1:9881/probe?target=http://master:8080&cluster=prod'",
-		Args:    cobra.NoArgs,
+		Args:    noArgs("config.file"), Annotations: map[string]string{reloads: "yes"},
 	}
 	flags := addConfigFlags(cmd, exporterListen)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runExporter(cmd.Context(), cmd.ErrOrStderr(), func() (*config.Config, error) {
+		return app.Export(cmd.Context(), app.Options{Hangup: hup, Log: cmd.ErrOrStderr(), Load: func() (*config.Config, error) {
 			return config.Load(flags.options(exporterListen))
-		})
+		}})
 	}
 	return cmd
-}
-
-// exporter is one running `exporter`; a reload swaps what serves.
-type exporter struct {
-	load    func() (*config.Config, error)
-	logger  *slog.Logger
-	level   *promslog.Level
-	process *prometheus.Registry
-	cfg     *config.Config
-	current atomic.Pointer[zeta.Exporter]
-}
-
-func runExporter(ctx context.Context, stderr io.Writer, load func() (*config.Config, error)) error {
-	hup := hangups()
-	cfg, err := load()
-	if err != nil {
-		return err
-	}
-	e := &exporter{load: load, process: newRegistry()}
-	if e.logger, e.level, err = newLogger(stderr, cfg.Log); err != nil {
-		return err
-	}
-	e.process.MustRegister(versioncollector.NewCollector("zeta_scaler"))
-	if err := e.use(cfg); err != nil {
-		return err
-	}
-	defer func() { e.current.Load().Close() }()
-	server, err := listen(ctx, cfg.Web, e.logger)
-	if err != nil {
-		return err
-	}
-	e.logger.Info("exporter starts", "version", version.Version, "clusters", len(cfg.Clusters))
-	if len(cfg.Clusters) == 0 {
-		e.logger.Info("no clusters are configured: only /probe asks any")
-	}
-	eg, ctx := errgroup.WithContext(ctx)
-	eg.Go(func() error { return onHangup(ctx, hup, e.reload) })
-	eg.Go(func() error {
-		return server.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			e.current.Load().Handler().ServeHTTP(w, r)
-		}))
-	})
-	return eg.Wait()
-}
-
-// use swaps to a configuration's clusters and waits for the scrapes of the old
-// ones. Counters of clusters begin anew.
-func (e *exporter) use(cfg *config.Config) error {
-	next, err := zeta.NewExporter(zeta.ExporterOptions{
-		Clusters: cfg.ClusterConfigs(), Probe: cfg.ProbeConfig(), Process: e.process, Logger: e.logger,
-	})
-	if err != nil {
-		return err
-	}
-	if old := e.current.Swap(next); old != nil {
-		old.Close()
-	}
-	e.cfg = cfg
-	return nil
-}
-
-// reload reads the configuration again and swaps to it, all of it or nothing.
-func (e *exporter) reload(context.Context) {
-	cfg, err := e.load()
-	if err == nil {
-		err = needsRestart([]part{
-			{"web", e.cfg.Web, cfg.Web},
-			{"log.format", e.cfg.Log.Format, cfg.Log.Format},
-		})
-	}
-	if err == nil {
-		err = e.use(cfg)
-	}
-	if err == nil {
-		err = e.level.Set(cfg.Log.Level) // checked when the configuration was loaded
-	}
-	if err != nil {
-		e.logger.Error("reload failed, the old configuration stays", "err", err)
-		return
-	}
-	e.logger.Info("configuration reloaded", "clusters", len(cfg.Clusters))
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
 	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // defaultConfigFile is read if it is there and no other was named.
@@ -16,17 +18,20 @@ const defaultConfigFile = "./zeta-scaler.yml"
 // configFlags are the flags of the programs that read a configuration. Their
 // values go to package config, which lays them over file and environment.
 type configFlags struct {
-	file string
-	set  *pflag.FlagSet
+	file  string
+	set   *pflag.FlagSet
+	kinds map[string]document.Kinds
 }
 
 func addConfigFlags(cmd *cobra.Command, listen string) *configFlags {
-	f := &configFlags{set: cmd.Flags()}
+	f := &configFlags{set: cmd.Flags(), kinds: kinds.All()}
 	f.set.StringVar(&f.file, "config.file", "", "configuration file (default "+defaultConfigFile+", if there)")
 	f.set.String("web.listen-address", listen, "address to listen on")
 	f.set.String("web.config.file", "", "TLS and basic_auth_users, in the format of the exporter toolkit")
 	f.set.String("log.level", "info", "debug, info, warn or error")
 	f.set.String("log.format", "logfmt", "logfmt or json")
+	_ = cmd.RegisterFlagCompletionFunc("log.level", fixed("debug", "info", "warn", "error"))
+	_ = cmd.RegisterFlagCompletionFunc("log.format", fixed("logfmt", "json"))
 	return f
 }
 
@@ -42,7 +47,7 @@ func (f *configFlags) addServeFlags() {
 
 // options are what config.Load needs: only flags that were given count.
 func (f *configFlags) options(listen string) config.Options {
-	o := config.Options{File: f.file, FileRequired: f.file != "", Env: os.Environ(), Flags: map[string]any{}, ListenAddress: listen}
+	o := config.Options{Kinds: f.kinds, File: f.file, FileRequired: f.file != "", Env: os.Environ(), Flags: map[string]any{}, ListenAddress: listen}
 	if f.file == "" {
 		if _, err := os.Stat(defaultConfigFile); err == nil {
 			o.File = defaultConfigFile

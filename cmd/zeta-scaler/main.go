@@ -24,10 +24,13 @@ const (
 )
 
 func main() {
+	hup := make(chan os.Signal, 1)
+	// First of all: to a service, a hangup is a reload, and not its end.
+	signal.Notify(hup, syscall.SIGHUP)
 	nameVersion()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what does not listen, such as opening a pipe
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := run(ctx, hup, os.Args[1:], os.Stdout, os.Stderr)
 	os.Exit(code)
 }
 
@@ -43,10 +46,10 @@ func usagef(format string, args ...any) error {
 }
 
 // run executes one command line and returns its exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, hup chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	// Libraries' own lines are no output of a command; a service redirects them.
 	log.SetOutput(io.Discard)
-	root, began := newRoot()
+	root, began := newRoot(hup)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -67,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // newRoot builds the command tree. began becomes true once flags and
 // arguments were accepted: what fails before that is a usage error.
-func newRoot() (root *cobra.Command, began *bool) {
+func newRoot(hup chan os.Signal) (root *cobra.Command, began *bool) {
 	began = new(bool)
 	root = &cobra.Command{
 		Use:   "zeta-scaler",
@@ -75,17 +78,22 @@ func newRoot() (root *cobra.Command, began *bool) {
 		Long: `zeta-scaler watches Apache SeaTunnel Zeta clusters through Prometheus and
 publishes one explainable recommendation per worker group. It is advisory:
 nothing acts unless a scope is told so by name.`,
-		Example:           "  zeta-scaler demo\n  zeta-scaler serve --prometheus.url=http://localhost:9090\n  zeta-scaler status",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { *began = true },
+		Example:       "  zeta-scaler demo\n  zeta-scaler serve --prometheus.url=http://localhost:9090\n  zeta-scaler status",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			*began = true
+			if cmd.Annotations[reloads] == "" {
+				letHangupsEnd(hup)
+			}
+		},
 		Args:              cobra.NoArgs,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	root.AddCommand(
-		newServe(), newExporter(), newDemo(), newCheck(), newTest(), newRules(),
-		newExplain(), newStatus(), newHistory(), newActions(), newPause(), newResume(), newVersion(),
+		newServe(hup), newExporter(hup), newDemo(), newCheck(), newTest(), newBacktest(), newSimulate(), newRules(), newConfig(),
+		newDoctor(), newExplain(), newStatus(), newHistory(), newActions(), newPause(), newResume(), newDrain(), newSubmit(), newVersion(),
 	)
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd()
@@ -95,6 +103,21 @@ nothing acts unless a scope is told so by name.`,
 		c.Example = "  zeta-scaler completion bash > /etc/bash_completion.d/zeta-scaler"
 	}
 	return root, began
+}
+
+// reloads marks the commands to which a hangup is a reload.
+const reloads = "reloads"
+
+// letHangupsEnd gives a hangup its usual meaning again, also one that has come.
+func letHangupsEnd(hup chan os.Signal) {
+	signal.Reset(syscall.SIGHUP)
+	select {
+	case sig := <-hup:
+		if p, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = p.Signal(sig) // nothing is left to do about it
+		}
+	default:
+	}
 }
 
 // newHelp is cobra's help command, which calls an unknown command no error.

@@ -69,5 +69,5 @@ func codeCmd(ts *testscript.TestScript, neg bool, args []string) {
 // slips of fmt.
 var internals = regexp.MustCompile(
 	`panic:|goroutine \d|runtime error|\.go:\d+ \+0x|0x[0-9a-f]{6,}|%!\w?\(|&\{|<nil>|\(nil\)|\bmap\[|` +
-		`\*(config|rules|evaluator|scaling|api|state|source|zeta|demo|url|errors|fmt|os|net|yaml)\.\w+|` +
+		`\*(app|config|rules|evaluator|scaling|api|state|source|zeta|demo|url|errors|fmt|os|net|yaml)\.\w+|` +
 		`\b(reflect|interface \{\}|main\.[a-z]\w+)\b|cannot unmarshal|into Go `)

@@ -24,6 +24,7 @@ The service needs a credential for this: see --token-file.`,
 	}
 	out := addOutputFlag(cmd)
 	flags := addClientFlags(cmd)
+	cmd.ValidArgsFunction = flags.completeScopes
 	reason := cmd.Flags().String("reason", "", "why, for those who wonder; required")
 	until := cmd.Flags().String("until", "", "when the pause ends by itself, such as 2026-03-14T18:00:00Z")
 	length := cmd.Flags().String("for", "", "how long the pause lasts, such as 30m, 2h or 1d")

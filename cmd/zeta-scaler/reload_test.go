@@ -55,6 +55,9 @@ func TestReloadOfClusters(t *testing.T) {
 	configure("tsdb", both)
 	status, body = reload()
 	require.Equal(t, http.StatusOK, status, body)
+	eventually(t, "what it changed", func() bool {
+		return p.log.count(`msg="reload changed" what="clusters[1].name: two (new)"`) == 1
+	})
 	eventually(t, "both clusters", is(map[string]int{"one": 3, "two": 2}))
 	configure("tsdb", `{name: two, urls: ["`+two+`"]}`)
 	status, body = reload()

@@ -19,6 +19,7 @@ service needs a credential for this: see --token-file.`,
 	}
 	out := addOutputFlag(cmd)
 	flags := addClientFlags(cmd)
+	cmd.ValidArgsFunction = flags.completeScopes
 	reason := cmd.Flags().String("reason", "", "why, for those who wonder")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		client, err := flags.client()

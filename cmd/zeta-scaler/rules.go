@@ -1,19 +1,26 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
+	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
 
 func newRules() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rules",
-		Short:   "List, show and export the embedded rule sets",
+		Short:   "List, show and export rule sets",
 		Example: "  zeta-scaler rules list\n  zeta-scaler rules show zeta-auto",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -61,19 +68,64 @@ func completePacks(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 }
 
 func newRulesShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show NAME", Short: "Print an embedded rule set", Args: cobra.ExactArgs(1),
-		Example:           "  zeta-scaler rules show zeta-auto > my-rules.yaml",
+	cmd := &cobra.Command{
+		Use: "show NAME", Short: "Print a rule set", Args: cobra.ExactArgs(1),
+		Long: `Print an embedded rule set, or the tests that lie beside it. With --config.file,
+print a rule set that a configuration loads, by its name: a pack with what the
+configuration sets of it is named PACK+set.`,
+		Example: "  zeta-scaler rules show zeta-auto > my-rules.yaml\n" +
+			"  zeta-scaler rules show zeta-auto --tests > my-rules_test.yaml\n" +
+			"  zeta-scaler rules show zeta-auto+set --config.file zeta-scaler.yml",
 		ValidArgsFunction: completePacks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, data, err := rules.Pack(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			_, err = cmd.OutOrStdout().Write(data)
-			return err
-		},
 	}
+	file := cmd.Flags().String("config.file", "", "configuration that loads the rule set")
+	tests := cmd.Flags().Bool("tests", false, "print the tests of the pack")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		data, err := shownRules(args[0], *file, *tests)
+		if err != nil {
+			return err
+		}
+		_, err = cmd.OutOrStdout().Write(data)
+		return err
+	}
+	return cmd
+}
+
+// shownRules is the text of a rule set, or of the tests of a pack.
+func shownRules(name, file string, tests bool) ([]byte, error) {
+	if tests {
+		if file != "" {
+			return nil, usagef("--tests prints those of a pack: leave out --config.file")
+		}
+		if _, _, err := rules.Pack(name); err != nil {
+			return nil, usageError{err}
+		}
+		return rules.PackTest(name)
+	}
+	if file == "" {
+		_, data, err := rules.Pack(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return data, nil
+	}
+	c, err := loadRules(file)
+	if err != nil {
+		return nil, err
+	}
+	known := make([]string, len(c.Rules))
+	for i, rs := range c.Rules {
+		if known[i] = rs.Name; rs.Name == name {
+			return rs.Source(), nil
+		}
+	}
+	return nil, usagef("%s loads no rule set %q: %s", file, name, document.DidYouMean(name, known))
+}
+
+// loadRules reads a configuration for its rule sets.
+func loadRules(file string) (*config.Config, error) {
+	return config.Load(config.Options{Kinds: kinds.All(), File: file, FileRequired: true, Env: os.Environ()})
 }
 
 func newRulesExport() *cobra.Command {
@@ -113,5 +165,13 @@ func packOrFile(name string) (*rules.RuleSet, error) {
 		rs, _, err := rules.Pack(name)
 		return rs, err
 	}
-	return rules.ParseFile(name)
+	rs, err := rules.ParseFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if strings.HasSuffix(name, rules.ChangedName("")) {
+			_, _, err = rules.Pack(name)
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w; the embedded rule sets are %s", err, strings.Join(rules.Packs(), ", "))
+	}
+	return rs, err
 }

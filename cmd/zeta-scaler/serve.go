@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zeta-scaler/zeta-scaler/app"
 	"github.com/zeta-scaler/zeta-scaler/config"
 )
 
-func newServe() *cobra.Command {
+func newServe(hup <-chan os.Signal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Evaluate rule sets and publish recommendations",
@@ -17,19 +18,17 @@ func newServe() *cobra.Command {
 one recommendation per scope as metrics, REST API and page. SIGHUP and
 POST /-/reload read the configuration again, all of it or nothing.`,
 		Example: "  zeta-scaler serve --prometheus.url=http://localhost:9090\n  zeta-scaler serve --config.file=zeta-scaler.yml",
-		Args:    cobra.NoArgs,
+		Args:    noArgs("config.file"), Annotations: map[string]string{reloads: "yes"},
 	}
 	flags := addConfigFlags(cmd, config.DefaultListenAddress)
 	flags.addServeFlags()
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		tuneCollector()
-		s, err := newService(cmd.Context(), cmd.ErrOrStderr(), func() (*config.Config, error) {
-			return config.Load(flags.options(""))
-		})
-		if err != nil {
-			return ignoreCancel(cmd.Context(), err)
-		}
-		return s.run(cmd.Context())
+		return app.Serve(cmd.Context(), app.Options{Hangup: hup, Log: cmd.ErrOrStderr(), Load: func() (*config.Config, error) {
+			o := flags.options("")
+			o.Local = true
+			return config.Load(o)
+		}})
 	}
 	return cmd
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/contact"
 	"github.com/zeta-scaler/zeta-scaler/demo/sim"
 )
 
@@ -90,7 +91,15 @@ func TestServeWithoutPrometheus(t *testing.T) {
 	require.Nil(t, r.StaleWorkerCount)
 	text := p.client("status")
 	require.Regexp(t, `(?m)^prod +unknown +NO_ACTION +workers_unknown `, text)
-	require.NotRegexp(t, `\b0\b`, strings.Split(text, r.Since.Format(time.RFC3339))[0])
+	_, line, found := strings.Cut(text, "\nprod ")
+	require.True(t, found, text)
+	require.NotRegexp(t, `\b0\b`, strings.Split(line, r.Since.Format(time.RFC3339))[0])
+	require.Contains(t, text, "! Prometheus http://127.0.0.1:1 gives no answer since ")
+	require.Equal(t, 1, p.log.count(`msg="rule set read" name=quick version=1.0.0 digest=sha256:`))
+	require.Equal(t, 1, p.log.count(`msg="asks Prometheus" urls=http://127.0.0.1:1`))
+	require.Equal(t, 1, p.log.count(`msg="page for people" url=http://`))
+	require.Regexp(t, `(?m)^zeta_scaler_contact_up\{kind="prometheus",name="http://127.0.0.1:1"\} 0$`, p.get("/metrics"))
+	require.Regexp(t, `(?m)^zeta_scaler_contact_up\{kind="store",name=".*state.db"\} 1$`, p.get("/metrics"))
 
 	eventually(t, "failures to be counted", func() bool {
 		return p.metric(`seatunnel_autoscaler_evaluation_failures_total{reason="no_answer"}`) != "0"
@@ -115,12 +124,16 @@ func TestServeWithoutPrometheus(t *testing.T) {
 func TestStatusWithoutScopes(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "serve", "--prometheus.url", "http://127.0.0.1:1", "--state.path", "here/state.db", "--log.format", "json")
-	require.Equal(t, noScopes+"\n", p.client("status"))
+	eventually(t, "the first query", func() bool { return p.status().Sources[0].State == contact.Down })
+	text := p.client("status")
+	require.Contains(t, text, "! Prometheus http://127.0.0.1:1 gives no answer since ")
+	require.Contains(t, text, noScopes+"\nThe next evaluation is due at ")
+	require.Regexp(t, `(?m)^Prometheus +http://127.0.0.1:1 +down +never `, text)
 	require.Equal(t, "No recorded decision matches.\n", p.client("history"))
 	s := p.status()
 	require.True(t, s.Leader)
 	require.Empty(t, s.Scopes)
-	require.JSONEq(t, `{"entries":[],"nextCursor":null,"unreadable":0}`, p.client("history", "-o", "json"))
+	require.JSONEq(t, `{"entries":[],"changes":[],"nextCursor":null,"unreadable":0}`, p.client("history", "-o", "json"))
 
 	code, _, stderr := runArgs(t, "status", "--server", p.url, "--scope", "prod")
 	require.Equal(t, exitBad, code)
@@ -147,21 +160,25 @@ func TestServeTwiceOnOneState(t *testing.T) {
 	p.stop()
 }
 
-// Two that do not share a lock share the state all the same: the one that was
-// there first is told, and ends.
-func TestServeIsTakenOver(t *testing.T) {
+// Two with lock files of their own share the state all the same: the second one
+// is refused before it has changed anything.
+func TestServeLocksTheState(t *testing.T) {
 	t.Parallel()
 	dir := nowhereDir(t)
 	write(t, dir, "other.yml", nowhere+"leadership: {lock_file: other.lock}\n")
 	first := start(t, dir, "serve")
 	eventually(t, "a decision", func() bool { return len(first.status().Scopes) == 1 })
-	second := start(t, dir, "serve", "--config.file", "other.yml")
-	eventually(t, "the end of the first", first.ended)
-	require.Equal(t, exitBad, first.cmd.ProcessState.ExitCode())
-	require.Regexp(t, `(?m)^zeta-scaler: another process has taken over: .* epoch 2, this is epoch 1$`, first.log.String())
-	require.NotRegexp(t, internals, first.log.String())
-	require.EqualValues(t, 2, second.status().MasterEpoch)
-	second.stop()
+	for _, args := range [][]string{
+		{"serve", "--config.file", "other.yml"},
+		{"serve", "--config.file", "other.yml", "--state.path", filepath.Join(dir, "data", "state.db")},
+	} {
+		said := refused(t, dir, append(args, "--web.listen-address", "127.0.0.1:0")...)
+		require.Regexp(t, `data/state\.db\.lock is held by another process \(pid `+strconv.Itoa(first.cmd.Process.Pid), said)
+	}
+	said := refused(t, dir, "serve", "--state.path", "data/state.db", "--web.listen-address", "127.0.0.1:0")
+	require.Contains(t, said, "data/lock is held by another process", "the default file, by its name")
+	require.EqualValues(t, 1, first.status().MasterEpoch)
+	first.stop()
 }
 
 // A port that is taken is an error at once, and the lock is free again.
@@ -173,7 +190,7 @@ func TestServeOnATakenPort(t *testing.T) {
 	dir := nowhereDir(t)
 	for _, program := range []string{"serve", "exporter"} {
 		said := refused(t, dir, program, "--web.listen-address", l.Addr().String())
-		require.Regexp(t, `zeta-scaler: .*`+l.Addr().String()+`.*address already in use`, said)
+		require.Regexp(t, `zeta-scaler: .*`+l.Addr().String()+`.*address already in use; another program has this port: stop it, or set another web.listen_address`, said)
 	}
 	start(t, dir, "serve").stop()
 }
@@ -290,7 +307,7 @@ func TestClientsSendTheirToken(t *testing.T) {
 	t.Parallel()
 	dir := nowhereDir(t)
 	write(t, dir, "zeta-scaler.yml", nowhere+"web: {bearer_tokens_file: tokens, open_reads: false}\n")
-	write(t, dir, "tokens", "correct-horse-battery-staple\n")
+	write(t, dir, "tokens", "# of those who read\ncorrect-horse-battery-staple\n")
 	p := start(t, dir, "serve")
 	code, stdout, stderr := runArgs(t, "status", "--server", p.url)
 	require.Equal(t, exitBad, code)
@@ -422,10 +439,11 @@ func TestExporter(t *testing.T) {
 func TestDemoServes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := start(t, dir, "demo", "--scenario", "burst", "--speed", "600")
+	p := start(t, dir, "demo", "--scenario", "burst", "--speed", "600", "--follow")
 	require.Contains(t, p.get("/-/ready"), "ready")
 	eventually(t, "a decision", func() bool { return len(p.status().Scopes) == 1 })
 	eventually(t, "a scale-out", func() bool { return strings.Contains(p.client("history"), "SCALE_OUT") })
+	eventually(t, "an action", func() bool { return strings.Contains(p.client("actions"), "SUCCEEDED") })
 	require.Contains(t, p.get("/"), "<html")
 	require.Contains(t, p.get("/metrics"), "\nseatunnel_autoscaler_recommended_workers{")
 	require.NotContains(t, p.get("/metrics"), "NaN")

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/contact"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -28,11 +31,11 @@ func newStatus() *cobra.Command {
 seconds until interrupted: a terminal is redrawn, anything else gets a new
 status whenever it has changed.`,
 		Example: "  zeta-scaler status\n  zeta-scaler status --scope prod -o json\n  zeta-scaler status --watch",
-		Args:    cobra.NoArgs,
+		Args:    noArgs("scope"),
 	}
 	out := addOutputFlag(cmd)
 	flags := addClientFlags(cmd)
-	scope := cmd.Flags().String("scope", "", "only this scope")
+	scope := flags.addScopeFlag(cmd)
 	watching := cmd.Flags().Bool("watch", false, "go on showing it until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		client, err := flags.client()
@@ -65,16 +68,155 @@ func statusText(status api.Status, out outputFormat, s screen) (string, error) {
 	if out == outputJSON {
 		return jsonText(status)
 	}
-	if len(status.Scopes) == 0 {
-		return noScopes + "\n", nil
+	return troubles(&status) + scopesText(&status, s) + contactsText(&status, s), nil
+}
+
+// troubles are what has to be known first, a paragraph of lines.
+func troubles(status *api.Status) string {
+	h := status.Health()
+	var b strings.Builder
+	for _, line := range h.Troubles() {
+		b.WriteString("! " + plain(line) + "\n")
 	}
-	t := textTable{header: []string{"SCOPE", "WORKERS", "ACTION", "ROW", "INTENT SINCE", "REASON"}}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func scopesText(status *api.Status, s screen) string {
+	if !status.Leader && status.LeaderName != "" {
+		follower := *status
+		follower.LeaderName = ""
+		return "This replica does not lead: ask " + plain(status.LeaderName) + ".\n" + scopesText(&follower, s)
+	}
+	if len(status.Scopes) == 0 {
+		if status.NextTick != nil {
+			return noScopes + "\nThe next evaluation is due at " + status.NextTick.Format(time.RFC3339) + ".\n"
+		}
+		return noScopes + "\n"
+	}
+	t := textTable{header: []string{"SCOPE", "WORKERS", "ACTION", "ROW", "INTENT SINCE", "MODE", "UNDER WAY", "REASON"}}
 	for i := range status.Scopes {
 		st := &status.Scopes[i]
 		r := &st.Recommendation
-		t.add(st.Scope, workers(r), string(r.Action), string(r.Row), r.Since.Format(time.RFC3339), r.Reason)
+		t.add(st.Scope, workers(r), string(r.Action), string(r.Row), r.Since.Format(time.RFC3339), string(st.Mode), underWay(st), reasonOf(st))
 	}
-	return t.text(s), nil
+	return t.text(s) + needsText(status.Scopes)
+}
+
+// underWay is what is being done about a scope, or keeps anybody from it.
+func underWay(st *api.ScopeStatus) string {
+	x := st.Action
+	switch {
+	case st.Paused:
+		return "paused"
+	case st.Failure != nil:
+		return fmt.Sprintf("%s → %d", st.Failure.State, st.Failure.Target)
+	case x != nil && !x.State.Final():
+		return fmt.Sprintf("%s → %d", x.State, x.Target)
+	default:
+		return "-"
+	}
+}
+
+// reasonOf is the sentence of a decision, with the end of what holds it back.
+func reasonOf(st *api.ScopeStatus) string {
+	var b strings.Builder
+	b.WriteString(st.Recommendation.Reason)
+	for _, c := range st.Recommendation.BlockingConditions {
+		if c.Until != nil {
+			fmt.Fprintf(&b, ", %s until %s", c.Name, c.Until.Format(time.RFC3339))
+		}
+	}
+	return b.String()
+}
+
+// needsText says below the table what a person has to know of pauses and
+// failures.
+func needsText(scopes []api.ScopeStatus) string {
+	var b strings.Builder
+	say := func(format string, args ...any) { b.WriteString(plain(fmt.Sprintf(format, args...)) + "\n") }
+	for i := range scopes {
+		st := &scopes[i]
+		for _, p := range st.Pauses {
+			say("%s: paused%s since %s%s, %s%s", st.Scope, when(p.Whole, " with the whole service"), p.Since.Format(time.RFC3339),
+				prefixed(" by ", p.By), untilText(p.Until), prefixed(": ", p.Reason))
+		}
+		if o := st.Unpaused; o != nil && st.Paused {
+			r := st.Recommendation
+			r.RecommendedWorkers = o.RecommendedWorkers
+			say("%s: without the pause %s, workers %s: %s", st.Scope, o.Action, workers(&r), o.Reason)
+		}
+		for i := range st.TimedBounds {
+			say("%s: %s", st.Scope, st.TimedBounds[i].String())
+		}
+		if n := st.Next; n != nil {
+			r := st.Recommendation
+			r.RecommendedWorkers = n.RecommendedWorkers
+			say("%s: if nothing changes %s, workers %s, at %s", st.Scope, n.Action, workers(&r), n.At.Format(time.RFC3339))
+		}
+		if f := st.Failure; f != nil {
+			say("%s: an action to bring %s by %s has failed at %s: %s", st.Scope, scaling.Counted(f.Target, "worker"), f.Actuator, f.At.Format(time.RFC3339), f.Error)
+			say("%s: %s%s", st.Scope, f.Next, nextAttempt(f.RetryAt))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String()
+}
+
+func when(holds bool, text string) string {
+	if !holds {
+		return ""
+	}
+	return text
+}
+
+func prefixed(prefix, text string) string { return when(text != "", prefix+text) }
+
+func untilText(t *time.Time) string {
+	if t == nil {
+		return "until resumed"
+	}
+	return "until " + t.Format(time.RFC3339)
+}
+
+func nextAttempt(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return " Next attempt at " + t.Format(time.RFC3339) + "."
+}
+
+// contactsText is a table of those that the service depends on, without a
+// heading, or nothing.
+func contactsText(status *api.Status, s screen) string {
+	t := textTable{header: []string{"DEPENDS ON", "WHICH", "STATE", "LAST ANSWER", "ERROR"}}
+	add := func(what string, all ...contact.Status) {
+		for i := range all {
+			c := &all[i]
+			which, last := strings.TrimSpace(c.Name+" "+c.Version), "never"
+			if c.URL != "" && what != "cluster" {
+				which = c.URL
+			}
+			if c.LastAnswer != nil {
+				last = c.LastAnswer.Format(time.RFC3339)
+			}
+			t.add(what, which, string(c.State), last, cmp.Or(c.Error, "-"))
+		}
+	}
+	add("cluster", status.Clusters...)
+	add("Prometheus", status.Sources...)
+	if status.Store != nil {
+		add("state", *status.Store)
+	}
+	add("Alertmanager", status.Alertmanagers...)
+	if len(t.rows) == 0 {
+		return ""
+	}
+	return "\n" + t.text(s)
 }
 
 // watch shows something again and again.

@@ -55,7 +55,7 @@ func board(uid, title, description string) *dashboard.DashboardBuilder {
 
 // withScopes adds the variables that narrow a dashboard to scopes.
 func withScopes(b *dashboard.DashboardBuilder) *dashboard.DashboardBuilder {
-	return b.
+	return withEvents(b).
 		WithVariable(query("ruleset", "Rule set", "Only scopes that this rule set decides",
 			"label_values(seatunnel_autoscaler_ruleset_info, ruleset)")).
 		WithVariable(query("scope", "Scope", "One worker group; All includes a service with a single, unnamed scope",
@@ -82,16 +82,27 @@ func query(name, label, description, expr string) *dashboard.QueryVariableBuilde
 		})
 }
 
-// page is where the links lead: Grafana cannot know under which address people reach the service.
-func page() *dashboard.TextBoxVariableBuilder {
-	return dashboard.NewTextBoxVariableBuilder("page").Label("Page").
-		Description("Where your browser reaches zeta-scaler (web.external_url), for links").
-		DefaultValue(dashboard.StringOrMap{String: new("http://localhost:9880")}).
-		Current(dashboard.VariableOption{
-			Selected: new(true),
-			Text:     dashboard.StringOrArrayOfString{String: new("http://localhost:9880")},
-			Value:    dashboard.StringOrArrayOfString{String: new("http://localhost:9880")},
-		})
+// page is where the links lead: zeta-scaler says under which address people reach it (web.external_url).
+func page() *dashboard.QueryVariableBuilder {
+	return dashboard.NewQueryVariableBuilder("page").Label("Page").
+		Description("Where your browser reaches zeta-scaler (web.external_url), for links").Datasource(source()).
+		Query(dashboard.StringOrMap{String: new("label_values(zeta_scaler_page_info, url)")}).
+		Refresh(dashboard.VariableRefreshOnDashboardLoad).Sort(dashboard.VariableSortAlphabeticalAsc)
+}
+
+// withEvents marks the times at which a new generation began, and those at which an action ended or failed.
+func withEvents(b *dashboard.DashboardBuilder) *dashboard.DashboardBuilder {
+	event := func(name, color, expr, title string) *dashboard.AnnotationQueryBuilder {
+		return dashboard.NewAnnotationQueryBuilder().Name(name).Datasource(source()).Enable(true).Hide(false).IconColor(color).
+			Expr(flat(expr)).Step("30s").TitleFormat(title).TextFormat("{{scope}}").TagKeys("scope")
+	}
+	return b.
+		Annotation(event("New generations", "blue",
+			`changes(seatunnel_autoscaler_recommendation_generation{`+scopes+`}[30s]) > 0`, "New recommendation")).
+		Annotation(event("Actions", "green",
+			`changes(seatunnel_autoscaler_action_status{status=~"EXECUTING|SUCCEEDED", `+scopes+`}[30s]) > 0 and seatunnel_autoscaler_action_status == 1`, "Action {{status}}")).
+		Annotation(event("Failed actions", "red",
+			`changes(seatunnel_autoscaler_action_status{status="FAILED", `+scopes+`}[30s]) > 0 and seatunnel_autoscaler_action_status == 1`, "Action failed"))
 }
 
 // scopeLink leads from a series to its scope on the page.

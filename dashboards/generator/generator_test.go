@@ -79,7 +79,7 @@ func checkPanel(t *testing.T, file string, p *dashboard.Panel) {
 	require.LessOrEqual(t, p.GridPos.X+p.GridPos.W, uint32(full), where)
 	require.NotNil(t, p.FieldConfig, where)
 	require.NotNil(t, p.FieldConfig.Defaults.Unit, where)
-	require.Contains(t, []string{count, ratio, seconds, bytes, rate}, *p.FieldConfig.Defaults.Unit, where)
+	require.Contains(t, []string{count, ratio, seconds, bytes, rate, requests}, *p.FieldConfig.Defaults.Unit, where)
 	require.NotEmpty(t, p.Targets, where)
 	names := map[string]bool{}
 	for _, target := range p.Targets {

@@ -25,14 +25,25 @@ func overview() *dashboard.DashboardBuilder {
 			now(`seatunnel_autoscaler_paused{`+scopes+`}`),
 			now(`seatunnel_autoscaler_recommendation_generation{`+scopes+`}`)).
 			DataLinks(tableLink())).
-		WithPanel(steps("Target against current", "The recommended number of workers, an absolute target, and the number that is registered at the Zeta master.", half,
+		WithPanel(dashed(steps("Target against current", "The recommended number of workers, an absolute target, and the number that is registered at the Zeta master; dashed, the bounds (also those that hold until a time).", half,
 			target(`seatunnel_autoscaler_recommended_workers{`+scopes+`}`, "{{scope}} recommended"),
-			target(`seatunnel_autoscaler_current_workers{`+scopes+`}`, "{{scope}} current")).DataLinks(scopeLink())).
-		WithPanel(steps("Validity", "1 while every input that a safe decision needs is known and fresh; stale workers are registered ones without a fresh sample.", half,
-			target(`seatunnel_autoscaler_metrics_valid{`+scopes+`}`, "{{scope}} valid"),
-			target(`seatunnel_autoscaler_stale_workers{`+scopes+`}`, "{{scope}} stale workers")).DataLinks(scopeLink())).
+			target(`seatunnel_autoscaler_current_workers{`+scopes+`}`, "{{scope}} current"),
+			target(`seatunnel_autoscaler_worker_bound{`+scopes+`}`, "{{scope}} {{bound}} bound")), "bound").DataLinks(scopeLink())).
+		WithPanel(states("Validity", "Whether every input that a safe decision needs is known and fresh.", half,
+			yesNo("valid", "green", "not valid", "red"),
+			target(`seatunnel_autoscaler_metrics_valid{`+scopes+`}`, "{{scope}}")).DataLinks(scopeLink())).
+		WithPanel(states("Mode", "What becomes of a recommendation: advisory tells people, webhook and direct act.", half,
+			[]word{{"0", "advisory", "blue"}, {"1", "webhook", "purple"}, {"2", "direct", "purple"}},
+			target(`seatunnel_autoscaler_mode{`+scopes+`}`, "{{scope}}")).DataLinks(scopeLink())).
+		WithPanel(states("Paused", "While a scope is paused it is evaluated, and nothing acts.", half,
+			yesNo("paused", "orange", "not paused", "green"),
+			target(`seatunnel_autoscaler_paused{`+scopes+`}`, "{{scope}}")).DataLinks(scopeLink())).
+		WithPanel(steps("Stale workers", "Registered workers without a fresh sample. A scope with any never shrinks.", half,
+			target(`seatunnel_autoscaler_stale_workers{`+scopes+`}`, "{{scope}}")).DataLinks(scopeLink())).
+		WithPanel(lines("Age of the decision", "How long ago the newest tick was. It rises from 0 to the interval of the rule set; beyond three intervals the decision must not be acted on.", seconds, half,
+			target(`time() - seatunnel_autoscaler_observed_timestamp_seconds{`+scopes+`}`, "{{scope}}")).Min(0).Thresholds(from(90, "red")).DataLinks(scopeLink())).
 		WithPanel(lines("Changes of mind per hour", "New recommendations by action. More than four an hour is flapping: look at the Signals dashboard.", count, half,
-			target(`sum by (scope, action) (increase(seatunnel_autoscaler_recommendations_total{`+scopes+`}[1h]))`, "{{scope}} {{action}}")).
+			target(`sum by (scope, action) (round(increase(seatunnel_autoscaler_recommendations_total{`+scopes+`}[1h])))`, "{{scope}} {{action}}")).
 			Min(0).DataLinks(scopeLink())).
 		WithPanel(steps("Shadow rule sets", "What rule sets that are only compared would recommend. Empty unless a scope has shadows.", half,
 			target(`seatunnel_autoscaler_shadow_recommended_workers{`+scopes+`}`, "{{scope}} {{ruleset}} {{version}}")).DataLinks(scopeLink())).

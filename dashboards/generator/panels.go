@@ -5,6 +5,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
@@ -16,6 +17,8 @@ const (
 	seconds = "s"
 	bytes   = "bytes"
 	rate    = "cps" // counts per second
+	// requests are those per second.
+	requests = "reqps"
 )
 
 // lines is a graph. Gaps stay gaps: an unknown value is absent, and must not look like a known one.
@@ -44,6 +47,39 @@ func number(title, description, unit string, width uint32, t *prometheus.Dataque
 		Span(width).Height(figure).GraphMode(common.BigValueGraphModeNone).ColorMode(common.BigValueColorModeValue).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"})).
 		Thresholds(thresholds).WithTarget(t.RefId("A"))
+}
+
+// word is what a value stands for, and its colour.
+type word struct {
+	value, text, color string
+}
+
+// yesNo are the words of a value that is 1 where something holds.
+func yesNo(yes, yesColor, no, noColor string) []word {
+	return []word{{"1", yes, yesColor}, {"0", no, noColor}}
+}
+
+// states is a line of words over time for each series.
+func states(title, description string, width uint32, words []word, targets ...*prometheus.DataqueryBuilder) *statetimeline.PanelBuilder {
+	options := map[string]dashboard.ValueMappingResult{}
+	for i, w := range words {
+		options[w.value] = dashboard.ValueMappingResult{Text: new(w.text), Color: new(w.color), Index: new(int32(i))}
+	}
+	p := statetimeline.NewPanelBuilder().Title(title).Description(description).Unit(count).Datasource(source()).
+		Span(width).Height(graph).MergeValues(true).ShowValue(common.VisibilityModeAuto).NeverSpanNulls().FillOpacity(70).
+		Mappings([]dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}})
+	for i, t := range targets {
+		p.WithTarget(t.RefId(string(rune('A' + i))))
+	}
+	return p
+}
+
+// dashed draws the series whose legend ends in a word as a dashed line: a limit,
+// and not a value.
+func dashed(p *timeseries.PanelBuilder, word string) *timeseries.PanelBuilder {
+	return p.OverrideByRegexp("/"+word+"$/", []dashboard.DynamicConfigValue{
+		{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 8}}},
+	})
 }
 
 // plain colours nothing.

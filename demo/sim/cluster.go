@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -62,26 +63,54 @@ type Options struct {
 	// SystemLoad is slot-allocate-strategy SYSTEM_LOAD: worker snapshots of
 	// /pending-jobs carry cpuUsage and memUsage.
 	SystemLoad bool
-	// BootDelay is how long a new worker takes to register, 12s if 0.
-	BootDelay time.Duration
-	Seed      uint64
+	// BootDelay is how long a new worker takes to register, 12s if 0. With a
+	// greater BootDelayMax it is drawn evenly from between the two.
+	BootDelay, BootDelayMax time.Duration
+	// Placement is EvenPlacement if empty.
+	Placement Placement
+	// Contention lets the jobs of a worker run longer while they ask for more CPU
+	// together than it has.
+	Contention bool
+	// HeapGarbage is how far garbage raises a worker's heap between two
+	// collections, as a ratio of the heap.
+	HeapGarbage float64
+	Seed        uint64
 }
+
+// Placement is how the workers of a job's slots are chosen.
+type Placement string
+
+// The placements.
+const (
+	// EvenPlacement takes the worker with the fewest slots in use.
+	EvenPlacement Placement = "even"
+	// RandomPlacement is slot-allocate-strategy RANDOM, Zeta's default.
+	RandomPlacement Placement = "random"
+)
 
 // Cluster is the simulation. Its methods may be called from any goroutine.
 type Cluster struct {
 	mu  sync.Mutex
 	opt Options
 	now time.Time
-	rng *rand.Rand
+	// rng is the load's, boots and places have their own: how many workers there
+	// are must not change how long the next one takes.
+	rng, boots, places *rand.Rand
 
 	master   *member
 	workers  []*member
-	booting  []time.Time
+	booting  []time.Time // when they register, the next one first
 	nextHost int
 
 	jobs    []*job // running and waiting, in order of submission
 	history []*job // ended, oldest first
-	nextJob int
+	// endedAs counts the history by status.
+	endedAs map[string]int
+	// rejections and lost count jobs that ended for want of slots, and with their
+	// worker.
+	rejections, lost int
+	totals           Totals
+	nextJob          int
 	// rejected is set once 2.3.13 rejected a job; see finishedJobs.
 	rejected bool
 }
@@ -103,8 +132,11 @@ func New(o Options) (*Cluster, error) {
 	if o.Strategy == "" {
 		o.Strategy = Wait
 	}
-	c := &Cluster{opt: o, now: o.Start, rng: rand.New(rand.NewPCG(o.Seed, 0x5e7a))}
-	c.master = newMember("10.20.0.1", o.Start)
+	c := &Cluster{
+		opt: o, now: o.Start, endedAs: map[string]int{},
+		rng: rand.New(rand.NewPCG(o.Seed, 0x5e7a)), boots: rand.New(rand.NewPCG(o.Seed, 0xb007)), places: rand.New(rand.NewPCG(o.Seed, 0x91ace)),
+	}
+	c.master = newMember("10.20.0.1", 0, o.Start)
 	for range o.Workers {
 		c.register()
 	}
@@ -131,11 +163,15 @@ func (c *Cluster) Advance(t time.Time) {
 		c.now = next
 		c.bootWorkers()
 		c.dropHungWorkers()
+		c.dropLeaving()
+		c.slowDown()
 		c.endJobs()
 		c.schedule()
-		for _, m := range c.members() {
+		c.load(c.master, smoothing)
+		for _, m := range c.workers {
 			c.load(m, smoothing)
 		}
+		c.count()
 	}
 }
 
@@ -154,7 +190,32 @@ func (c *Cluster) AddWorkers(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for range n {
-		c.booting = append(c.booting, c.now.Add(c.opt.BootDelay))
+		boot := c.opt.BootDelay
+		if more := c.opt.BootDelayMax - boot; more > 0 {
+			boot += time.Duration(c.boots.Int64N(int64(more/step)+1)) * step
+		}
+		c.booting = append(c.booting, c.now.Add(boot))
+	}
+	slices.SortFunc(c.booting, time.Time.Compare)
+}
+
+// CancelBooting gives up to n of the workers up that have not registered, the
+// latest first, and returns how many.
+func (c *Cluster) CancelBooting(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n = min(max(n, 0), len(c.booting))
+	c.booting = c.booting[:len(c.booting)-n]
+	return n
+}
+
+// KillYoungest ends n workers as a platform does that is told a smaller number,
+// whatever they do, youngest first: their jobs fail.
+func (c *Cluster) KillYoungest(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range min(n, len(c.workers)) {
+		c.lose(c.workers[len(c.workers)-1])
 	}
 }
 
@@ -173,7 +234,7 @@ func (c *Cluster) RemoveIdleWorkers(n int) int {
 	removed := 0
 	for i := len(c.workers) - 1; i >= 0 && removed < n; i-- {
 		if c.workers[i].assigned() == 0 && c.workers[i].frozenAt.IsZero() {
-			c.workers = append(c.workers[:i], c.workers[i+1:]...)
+			c.workers = slices.Delete(c.workers, i, i+1)
 			removed++
 		}
 	}
@@ -213,7 +274,9 @@ func (c *Cluster) members() []*member {
 // register adds one worker now.
 func (c *Cluster) register() {
 	c.nextHost++
-	c.workers = append(c.workers, newMember(fmt.Sprintf("10.20.1.%d", c.nextHost), c.now))
+	const hosts = 254 // of a network
+	host := fmt.Sprintf("10.20.%d.%d", 1+(c.nextHost-1)/hosts, 1+(c.nextHost-1)%hosts)
+	c.workers = append(c.workers, newMember(host, c.nextHost, c.now))
 }
 
 func (c *Cluster) bootWorkers() {
@@ -224,9 +287,10 @@ func (c *Cluster) bootWorkers() {
 }
 
 func (c *Cluster) dropHungWorkers() {
-	for _, m := range append([]*member(nil), c.workers...) {
-		if !m.frozenAt.IsZero() && c.now.Sub(m.frozenAt) >= memberTimeout {
+	for i := 0; i < len(c.workers); i++ {
+		if m := c.workers[i]; !m.frozenAt.IsZero() && c.now.Sub(m.frozenAt) >= memberTimeout {
 			c.lose(m)
+			i--
 		}
 	}
 }
@@ -236,7 +300,7 @@ func (c *Cluster) dropHungWorkers() {
 func (c *Cluster) lose(m *member) {
 	for i, w := range c.workers {
 		if w == m {
-			c.workers = append(c.workers[:i], c.workers[i+1:]...)
+			c.workers = slices.Delete(c.workers, i, i+1)
 			break
 		}
 	}

@@ -210,7 +210,7 @@ func TestLawSlotsAreConserved(t *testing.T) {
 				checkSlots(rt, c)
 			}
 			require.Equal(rt, one.monitoring(), two.monitoring())
-			require.Equal(rt, one.pendingJobs(), two.pendingJobs())
+			require.Equal(rt, one.pendingJobs(0), two.pendingJobs(0))
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func (r *reply) header() http.Header {
 // master blocks here until the client gives up.
 func (c *Cluster) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rep, hangs := c.answer(r.Method, r.URL.Path)
+		rep, hangs := c.answer(r.Method, r.URL)
 		if hangs {
 			<-r.Context().Done()
 			return
@@ -62,18 +63,19 @@ func (c *Cluster) Handler() http.Handler {
 }
 
 // answer computes the reply to one request, or says that it would never come.
-func (c *Cluster) answer(method, path string) (rep reply, hangs bool) {
+func (c *Cluster) answer(method string, url *url.URL) (rep reply, hangs bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.opt.Version == V238 {
-		return c.answerV1(method, path)
+		return c.answerV1(method, url.Path)
 	}
-	rep, hangs = c.answerV2(method, path)
+	rep, hangs = c.answerV2(method, url)
 	rep.date = c.now
 	return rep, hangs
 }
 
-func (c *Cluster) answerV2(method, path string) (reply, bool) {
+func (c *Cluster) answerV2(method string, url *url.URL) (reply, bool) {
+	path := url.Path
 	if method != http.MethodGet {
 		return jettyError(http.StatusMethodNotAllowed, path), false
 	}
@@ -81,7 +83,8 @@ func (c *Cluster) answerV2(method, path string) (reply, bool) {
 	case path == "/overview":
 		return jsonReply(jsonV2, c.overviewV2()), false
 	case path == "/pending-jobs":
-		return gsonReply(jsonV2, c.pendingJobs()), false
+		limit, _ := strconv.Atoi(url.Query().Get("limit")) // 0 is no limit, as in Zeta
+		return gsonReply(jsonV2, c.pendingJobs(limit)), false
 	case path == "/running-jobs":
 		return jsonReply(jsonV2, c.runningJobsV2()), false
 	case path == "/finished-jobs" || strings.HasPrefix(path, "/finished-jobs/"):

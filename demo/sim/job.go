@@ -2,7 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/zeta"
 )
 
 // Zeta's words for where a job is.
@@ -12,6 +16,8 @@ const (
 	statusFinished = "FINISHED"
 	statusFailed   = "FAILED"
 	statusCanceled = "CANCELED"
+	statusSaving   = "DOING_SAVEPOINT"
+	statusSaved    = "SAVEPOINT_DONE"
 )
 
 // What a real master writes into errorMsg, without the frames below.
@@ -28,9 +34,13 @@ type JobSpec struct {
 	Name string
 	// Parallelism P ≥ 1: the job needs 1 + P slots.
 	Parallelism int
+	// Slots is what it needs in place of 1 + P; 0 leaves it at that.
+	Slots int
 	// RunTime is how long it runs once it has its slots; 0 is a streaming job
 	// that runs until it is cancelled.
 	RunTime time.Duration
+	// Streaming is a streaming job that is cancelled after RunTime.
+	Streaming bool
 	// CPUPerSlot and HeapPerSlot are what one slot adds to its worker's load,
 	// as ratios.
 	CPUPerSlot, HeapPerSlot float64
@@ -52,10 +62,24 @@ type job struct {
 	checks      int
 	errorMsg    string
 	lastAttempt time.Time
+	// stopping is since when it makes a savepoint to stop with; readBefore is how
+	// many rows it had read before it was restored.
+	stopping   time.Time
+	readBefore int64
+	// late is how much longer it runs because its workers were overloaded.
+	late time.Duration
 }
 
 // need is how many slots the job has to get at once.
-func (j *job) need() int { return 1 + j.spec.Parallelism }
+func (j *job) need() int {
+	if j.spec.Slots > 0 {
+		return j.spec.Slots
+	}
+	return 1 + j.spec.Parallelism
+}
+
+// isHold reports whether it is a drain's, and nobody's work.
+func (j *job) isHold() bool { return strings.HasPrefix(j.spec.Name, zeta.HoldPrefix) }
 
 // Submit hands a job to the cluster and returns its id.
 func (c *Cluster) Submit(spec JobSpec) int64 {
@@ -77,7 +101,7 @@ func (c *Cluster) Submit(spec JobSpec) int64 {
 		j.status, j.retrying = statusRunning, true
 	}
 	c.jobs = append(c.jobs, j)
-	if c.opt.Strategy == Reject || c.pending()[0] == j {
+	if c.opt.Strategy == Reject || c.head() == j {
 		c.try(j)
 	}
 	return j.id
@@ -118,6 +142,9 @@ func (c *Cluster) SetLoad(cpuPerSlot, heapPerSlot float64) {
 	for _, j := range c.jobs {
 		j.spec.CPUPerSlot, j.spec.HeapPerSlot = cpuPerSlot, heapPerSlot
 	}
+	for _, m := range c.workers {
+		m.changed = true
+	}
 }
 
 // pending is the waiting queue, head first.
@@ -135,29 +162,69 @@ func (c *Cluster) pending() []*job {
 func (c *Cluster) end(j *job, status, errorMsg string) {
 	j.status, j.errorMsg, j.ended = status, errorMsg, c.now
 	for _, m := range c.workers {
-		delete(m.slots, j)
+		m.giveUp(j)
 	}
-	for i, o := range c.jobs {
-		if o == j {
-			c.jobs = append(c.jobs[:i], c.jobs[i+1:]...)
-			break
-		}
+	if i := slices.Index(c.jobs, j); i >= 0 {
+		c.jobs = slices.Delete(c.jobs, i, i+1)
 	}
 	c.history = append(c.history, j)
+	c.endedAs[status]++
+	switch {
+	case j.isHold():
+	case errorMsg == noResourceError:
+		c.rejections++
+	case errorMsg == lostWorkerError:
+		c.lost++
+	}
 }
 
 // endJobs ends what has run for long enough, and what 2.3.8 gives up on.
 func (c *Cluster) endJobs() {
-	for _, j := range append([]*job(nil), c.jobs...) {
+	for i := 0; i < len(c.jobs); {
+		j := c.jobs[i]
 		switch {
+		case j.status == statusSaving && c.now.Sub(j.stopping) >= savepointTook:
+			c.end(j, statusSaved, "")
+		case j.status == statusSaving:
+			i++
 		case j.retrying && c.now.Sub(j.enqueued) >= rejectAfter:
 			c.end(j, statusFailed, noResourceError)
-		case j.started.IsZero() || j.spec.RunTime == 0 || c.now.Sub(j.started) < j.spec.RunTime:
+		case j.started.IsZero() || j.spec.RunTime == 0 || c.now.Sub(j.started) < j.spec.RunTime+j.late:
+			i++
 		case j.spec.Failure != "":
 			c.end(j, statusFailed, j.spec.Failure)
+		case j.spec.Streaming:
+			c.end(j, statusCanceled, "")
 		default:
 			c.end(j, statusFinished, "")
 		}
+	}
+}
+
+// slowDown lets the jobs of overloaded workers fall behind: each goes at the pace
+// of its slowest worker.
+func (c *Cluster) slowDown() {
+	if !c.opt.Contention {
+		return
+	}
+	busy := false
+	for _, m := range c.workers {
+		busy = busy || m.asks(c) > 1
+	}
+	if !busy {
+		return
+	}
+	for _, j := range c.jobs {
+		if j.spec.Streaming || j.spec.RunTime == 0 {
+			continue // it ends when it is cancelled, whatever it has done
+		}
+		most := 1.0
+		for _, m := range c.workers {
+			if m.slots[j] > 0 {
+				most = max(most, m.asks(c))
+			}
+		}
+		j.late += time.Duration((1 - 1/most) * float64(step))
 	}
 }
 
@@ -173,11 +240,21 @@ func (c *Cluster) schedule() {
 		}
 		return
 	}
-	for q := c.pending(); len(q) > 0; q = c.pending() {
-		if c.now.Sub(q[0].lastAttempt) < scheduleEvery || !c.try(q[0]) {
+	for head := c.head(); head != nil; head = c.head() {
+		if c.now.Sub(head.lastAttempt) < scheduleEvery || !c.try(head) {
 			return
 		}
 	}
+}
+
+// head is the first of the queue, nil if nothing waits.
+func (c *Cluster) head() *job {
+	for _, j := range c.jobs {
+		if j.status == statusPending {
+			return j
+		}
+	}
+	return nil
 }
 
 // try gives a job its slots, all of them or none.
@@ -192,7 +269,7 @@ func (c *Cluster) try(j *job) bool {
 		return false
 	}
 	for range j.need() {
-		c.emptiest().slots[j]++
+		c.place().take(j, 1)
 	}
 	j.status, j.retrying, j.started = statusRunning, false, c.now.Add(jobBatchPause)
 	return true
@@ -204,10 +281,24 @@ func (c *Cluster) fits(n int) bool {
 		return len(c.usable()) > 0
 	}
 	free := 0
-	for _, m := range c.usable() {
-		free += c.opt.SlotsPerWorker - m.assigned()
+	for _, m := range c.workers {
+		if m.frozenAt.IsZero() {
+			free += c.opt.SlotsPerWorker - m.assigned()
+		}
 	}
 	return free >= n
+}
+
+// place is where the next slot is taken.
+func (c *Cluster) place() *member {
+	if c.opt.Placement != RandomPlacement {
+		return c.emptiest()
+	}
+	us := c.usable()
+	if !c.opt.DynamicSlots {
+		us = slices.DeleteFunc(us, func(m *member) bool { return m.assigned() >= c.opt.SlotsPerWorker })
+	}
+	return us[c.places.IntN(len(us))]
 }
 
 // usable are the workers that answer a slot request.

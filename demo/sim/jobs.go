@@ -94,7 +94,7 @@ type finished struct {
 
 func (j *job) env() envOptions {
 	mode := "STREAMING"
-	if j.spec.RunTime > 0 {
+	if j.spec.RunTime > 0 && !j.spec.Streaming {
 		mode = "BATCH"
 	}
 	return envOptions{JobMode: mode, Checkpoint: "30000", Parallelism: strconv.Itoa(j.spec.Parallelism)}

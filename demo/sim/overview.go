@@ -62,12 +62,4 @@ func (c *Cluster) overviewV2() overviewV2 {
 }
 
 // ended counts the jobs of the history with a status.
-func (c *Cluster) ended(status string) int {
-	n := 0
-	for _, j := range c.history {
-		if j.status == status {
-			n++
-		}
-	}
-	return n
-}
+func (c *Cluster) ended(status string) int { return c.endedAs[status] }

@@ -87,12 +87,18 @@ type taskGroupLocation struct {
 	TaskGroupID int   `json:"taskGroupId"`
 }
 
-func (c *Cluster) pendingJobs() pendingReply {
+// pendingJobs lists at most limit jobs of the queue, all of them for 0. What they
+// lack is summed up of those that are listed, as in Zeta.
+func (c *Cluster) pendingJobs(limit int) pendingReply {
 	q := c.pending()
+	listed := q
+	if limit > 0 && limit < len(q) {
+		listed = q[:limit]
+	}
 	rep := pendingReply{ClusterSnapshot: c.snapshot(), PendingJobs: []pendingJob{}}
 	rep.QueueSummary.ScheduleStrategy = c.opt.Strategy
 	blocking := c.blockingJobs()
-	for _, j := range q {
+	for _, j := range listed {
 		rep.PendingJobs = append(rep.PendingJobs, c.pendingJob(j, blocking))
 		rep.QueueSummary.LackingTaskGroups += j.need()
 	}

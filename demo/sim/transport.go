@@ -37,7 +37,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	rep, hangs := t.cluster.answer(r.Method, r.URL.Path)
+	rep, hangs := t.cluster.answer(r.Method, r.URL)
 	if hangs {
 		return nil, timeoutError{r.URL.Path}
 	}

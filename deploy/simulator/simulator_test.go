@@ -44,6 +44,7 @@ func TestStoryHappensInTime(t *testing.T) {
 	require.Equal(t, "2", overview(t, h)["pendingJobs"], "two jobs wait after two minutes")
 
 	require.Equal(t, http.StatusOK, post(h, "/simulator/workers?target=4", ""))
+	require.Equal(t, http.StatusOK, post(h, "/simulator/workers?target=1&at_least=true", ""), "the greater number stays")
 	now = now.Add(time.Minute)
 	after := overview(t, h)
 	require.Equal(t, "4", after["workers"])
@@ -82,7 +83,7 @@ func TestSinkScalesWhatARecommendationNames(t *testing.T) {
 	require.Equal(t, http.StatusOK, post(h, "/scale", body("firing", "")))
 	require.Empty(t, asked)
 	require.Equal(t, http.StatusOK, post(h, "/scale", body("firing", "1-2-prod")))
-	require.Equal(t, []string{"/simulator/workers?target=3"}, asked)
+	require.Equal(t, []string{"/simulator/workers?at_least=true&target=3"}, asked)
 	status = http.StatusInternalServerError
 	require.Equal(t, http.StatusServiceUnavailable, post(h, "/scale", body("firing", "1-2-prod")))
 	require.Equal(t, http.StatusBadRequest, post(h, "/scale", `{"version":"3"}`))

@@ -67,7 +67,7 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request) {
 func (r *receiver) scale(ctx context.Context, target int) error {
 	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 	defer cancel()
-	u := r.zeta + "/simulator/workers?" + url.Values{"target": {strconv.Itoa(target)}}.Encode()
+	u := r.zeta + "/simulator/workers?" + url.Values{"target": {strconv.Itoa(target)}, "at_least": {"true"}}.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("asking for workers: %w", err)

@@ -73,7 +73,7 @@ func (s *story) advance(now time.Time) {
 }
 
 // handler answers as the cluster's master would at that time, and takes POST /simulator/workers?target=N, which a real
-// Zeta does not have: it starts workers, or stops those without jobs.
+// Zeta does not have: it starts workers, or stops those without jobs, which at_least=true forbids.
 func (s *story) handler(now func() time.Time) http.Handler {
 	zeta := s.cluster.Handler()
 	mux := http.NewServeMux()
@@ -84,6 +84,10 @@ func (s *story) handler(now func() time.Time) http.Handler {
 			return
 		}
 		s.advance(now())
+		if r.URL.Query().Get("at_least") == "true" {
+			registered, booting := s.cluster.Workers()
+			target = max(target, registered+booting)
+		}
 		fmt.Fprintln(w, s.scale(target))
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -58,7 +58,7 @@ func TestDemoIsLiveAndSaysWhenTheServiceIsGone(t *testing.T) {
 	b.see("SCALE_OUT 1")
 	b.keep("demo-list")
 	b.do(chromedp.Click(chromedp.CSS("tbody th a")))
-	b.see("Decision table", "matched", "Recommended:")
+	b.see("Decision table", "decides", "Recommended:")
 	now := ask[string](b, `document.getElementById("now").dateTime`)
 	harness.Wait(t, 20*time.Second, "the page follows the demo's clock", func(context.Context) error {
 		if ask[string](b, `document.getElementById("now").dateTime`) == now {
@@ -90,6 +90,7 @@ func TestStates(t *testing.T) {
 	paused.Paused, paused.Facts = true, paused.Facts|scaling.FactPaused
 	paused.Recommendation.Action, paused.Recommendation.Row = scaling.NoAction, scaling.RowPaused
 	paused.Recommendation.Reason, paused.Recommendation.RecommendedWorkers = "paused", new(2)
+	paused.Unpaused = &scaling.Outlook{Action: scaling.ScaleOut, Row: scaling.RowShortage, Reason: "oldest blocked job 412 s > 60 s", RecommendedWorkers: new(4)}
 	acting := shortage("prod", scaling.Label{Name: "cluster", Value: "prod"})
 	acting.Mode, acting.Booting = scaling.Direct, 2
 	acting.Recommendation.BlockingConditions = []scaling.Condition{{Name: scaling.BlockerActionInFlight}}
@@ -107,7 +108,7 @@ func TestStates(t *testing.T) {
 		{
 			name: "shortage", ev: []scaling.Evaluation{shortage("prod", scaling.Label{Name: "cluster", Value: "prod"}), idle("test")},
 			list: []string{"SCALE_OUT", "+2", "oldest blocked job 412 s"},
-			one:  []string{"2 → 4 workers", "sustained", "What was asked of Prometheus", "Rows below, which were not tried: 13", "neither the scope nor the service is paused", "No action was begun"},
+			one:  []string{"2 → 4 workers", "sustained", "What was asked of Prometheus", "The row shortage decides", "Rows above, which did not match:", "Rows below, which were not tried: 13", "No action was begun"},
 		},
 		{
 			name: "unknown", ev: []scaling.Evaluation{blind("prod")},
@@ -117,7 +118,7 @@ func TestStates(t *testing.T) {
 		{name: "none", list: []string{"There is no scope yet"}},
 		{
 			name: "paused", ev: []scaling.Evaluation{paused},
-			list: []string{"paused"}, one: []string{"This scope is paused", "advisory, paused"},
+			list: []string{"paused"}, one: []string{"This scope since", "by ann", "Without the pause:", "SCALE_OUT 2 → 4 workers", "advisory, paused"},
 		},
 		{
 			name: "acting", ev: []scaling.Evaluation{acting},
@@ -132,6 +133,9 @@ func TestStates(t *testing.T) {
 				if tt.name != "unknown" {
 					s.remember(t, ev)
 				}
+			}
+			if tt.name == "paused" {
+				s.control(t, "prod", state.ControlRecord{Paused: true, Reason: "upgrade of m1", By: "ann", UpdatedAt: time.Now().Add(-time.Hour)})
 			}
 			if tt.name == "acting" {
 				s.put(t, state.ActionEntry, "prod", time.Now(), action("7-9-prod", scaling.ActionSucceeded))
@@ -294,7 +298,7 @@ func TestKeyboardAloneIsEnough(t *testing.T) {
 		b.do(chromedp.KeyEvent(kb.Tab))
 	}
 	b.do(chromedp.KeyEvent(kb.Enter))
-	b.see("max(min, current − 1)")
+	b.see("max(min, current − max(1, surplus))")
 	s.publish(saying("newer still"))
 	b.see("newer still")
 	require.True(t, ask[bool](b, `document.activeElement.parentElement.open`), "an update closed what was opened")

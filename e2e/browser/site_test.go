@@ -36,8 +36,16 @@ type site struct {
 	board *evaluator.Board
 	store state.Store
 
-	mu    sync.Mutex
-	posts []post
+	mu     sync.Mutex
+	posts  []post
+	health api.Health
+}
+
+// answers sets who answers the service.
+func (s *site) answers(h api.Health) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.health = h
 }
 
 // post is a changing call that was made.
@@ -67,7 +75,12 @@ func serve(t *testing.T, evaluations ...scaling.Evaluation) *site {
 		Board: s.board, History: s.store, Store: s.store, Table: evaluator.Table(),
 		Ready:   func(context.Context) error { return nil },
 		Metrics: http.NotFoundHandler(), User: web.User, Stopping: ctx.Done(),
-		Queries:       queries,
+		Queries: queries, RuleSets: loaded, Settings: settings, Past: pastSource{},
+		Health: func() api.Health {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.health
+		},
 		PrometheusURL: func() string { return "http://prometheus:9090" },
 	})
 	require.NoError(t, err)
@@ -89,7 +102,7 @@ func serve(t *testing.T, evaluations ...scaling.Evaluation) *site {
 // record notes the calls that get past the checks.
 func (s *site) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
+		if r.Method == http.MethodPost || r.Method == http.MethodPut {
 			raw, _ := io.ReadAll(r.Body)
 			p := post{path: r.URL.Path, authorization: r.Header.Get("Authorization"), cookie: r.Header.Get("Cookie")}
 			_ = json.Unmarshal(raw, &p.body)
@@ -131,10 +144,31 @@ func (s *site) put(t *testing.T, kind, scope string, at time.Time, value any) {
 	t.Helper()
 	b, err := json.Marshal(value)
 	require.NoError(t, err)
-	_, err = s.store.Apply(context.Background(), state.Batch{History: []state.Entry{{
+	_, err = s.store.Apply(context.Background(), state.NoFence, state.Batch{History: []state.Entry{{
 		Scope: scope, At: at, Kind: kind, Action: string(scaling.NoAction), Value: b,
 	}}})
 	require.NoError(t, err)
+}
+
+// write puts one record into the store.
+func (s *site) write(t *testing.T, kind state.Kind, key string, value any) {
+	t.Helper()
+	put, err := state.NewPut(kind, key, 0, value)
+	require.NoError(t, err)
+	_, err = s.store.Apply(context.Background(), state.NoFence, state.Batch{Puts: []state.Put{put}})
+	require.NoError(t, err)
+}
+
+// control writes what somebody has set for a scope.
+func (s *site) control(t *testing.T, scope string, r state.ControlRecord) {
+	t.Helper()
+	s.write(t, state.Control, scope, r)
+}
+
+// execution writes what is known of a scope's actions.
+func (s *site) execution(t *testing.T, scope string, r state.ExecutionRecord) {
+	t.Helper()
+	s.write(t, state.Execution, scope, r)
 }
 
 // remember records a past of ups and downs for a scope.

@@ -37,6 +37,24 @@ func TestOverlays(t *testing.T) {
 		"Namespace": 1, "ServiceAccount": 1, "Deployment": 2, "Service": 2, "ConfigMap": 2, "Role": 2, "RoleBinding": 2,
 		"PodDisruptionBudget": 1, "NetworkPolicy": 2, "ServiceMonitor": 1,
 	}, active)
+	require.Equal(t, map[string]int{"Role": 1, "RoleBinding": 1, "NetworkPolicy": 1}, kinds(objects(t, "active/drain")), "what a drain needs is applied apart")
+}
+
+// A drain may see the pods of the workload's namespace, and change none.
+func TestRightsOfADrain(t *testing.T) {
+	for _, o := range objects(t, "active/drain") {
+		if o.GetKind() == "NetworkPolicy" { // of the service's own pods: it asks Zeta
+			require.Equal(t, "zeta-scaler", o.GetNamespace())
+			continue
+		}
+		require.Equal(t, "seatunnel", o.GetNamespace())
+		if o.GetKind() != "Role" {
+			continue
+		}
+		m, err := o.Map()
+		require.NoError(t, err)
+		require.Equal(t, []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"list"}}}, m["rules"])
+	}
 }
 
 // No rule is wider than it has to be: no wildcard, nothing of the cluster, no secrets, no pods.

@@ -21,19 +21,26 @@ type Program struct {
 	LDFlags string
 }
 
-// Programs that the tests run. Prometheus has a module of its own, at the
-// version that the service embeds.
+// Programs that the tests run. Those of others have modules of their own;
+// Prometheus is at the version that the service embeds.
 var (
 	ZetaScaler = Program{Name: "zeta-scaler", Module: ".", Package: "./cmd/zeta-scaler"}
 	Prometheus = Program{
 		Name: "prometheus", Module: "e2e/prom", Package: "github.com/prometheus/prometheus/cmd/prometheus",
-		Tags: "remove_all_sd", LDFlags: "-s -w -X github.com/prometheus/common/version.Version=" + PrometheusVersion,
+		Tags: promTags, LDFlags: "-s -w -X github.com/prometheus/common/version.Version=" + PrometheusVersion,
+	}
+	VictoriaMetrics = Program{
+		Name: "victoria-metrics", Module: "e2e/victoriametrics", Package: "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics",
+		LDFlags: "-s -w",
 	}
 	Promtool = Program{
 		Name: "promtool", Module: "e2e/prom", Package: "github.com/prometheus/prometheus/cmd/promtool",
-		Tags: "remove_all_sd", LDFlags: "-s -w -X github.com/prometheus/common/version.Version=" + PrometheusVersion,
+		Tags: promTags, LDFlags: "-s -w -X github.com/prometheus/common/version.Version=" + PrometheusVersion,
 	}
 )
+
+// promTags leaves out how Prometheus finds targets at clouds, which is most of it.
+const promTags = "remove_all_sd,enable_dns_sd"
 
 // PrometheusVersion is the release that e2e/prom/go.mod names as v0.316.0.
 const PrometheusVersion = "3.16.0"

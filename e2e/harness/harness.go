@@ -31,6 +31,8 @@ type Lab struct {
 	mu        sync.Mutex
 	processes []*Process
 	built     map[string]error
+	// ends are of the logs of programs whose tests have failed.
+	ends []string
 }
 
 // New makes a lab for the module that holds the working directory.
@@ -67,14 +69,19 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// Close kills every process that is still there and removes the lab's folder.
+// Close kills every process that is still there and removes the lab's folder. It
+// shows how the logs of the tests that have failed end: here, and not with the
+// tests, whose last lines then say what they failed for.
 func (l *Lab) Close() {
 	l.mu.Lock()
-	processes := l.processes
-	l.processes = nil
+	processes, ends := l.processes, l.ends
+	l.processes, l.ends = nil, nil
 	l.mu.Unlock()
 	for _, p := range processes {
 		p.Kill()
+	}
+	for _, end := range ends {
+		fmt.Println(end)
 	}
 	close(l.starts)
 	_ = os.RemoveAll(l.Dir)

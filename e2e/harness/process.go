@@ -30,6 +30,8 @@ type Command struct {
 	// Env is added to the environment, "KEY=value".
 	Env []string
 	Dir string
+	// As is the user that runs it, nil for our own.
+	As *syscall.Credential
 }
 
 // Process is a started program.
@@ -44,7 +46,7 @@ type Process struct {
 }
 
 // Start starts a program, says so, and kills it when the test ends. When the
-// test has failed by then, the end of its log is shown.
+// test has failed by then, Close shows the end of its log.
 func (l *Lab) Start(t testing.TB, c Command) *Process {
 	t.Helper()
 	p, err := l.start(c)
@@ -55,10 +57,18 @@ func (l *Lab) Start(t testing.TB, c Command) *Process {
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("end of the log of %s:\n%s", c.Name, p.Tail(tailLines))
+			l.keepEnd(t.Name(), p)
 		}
 	})
 	return p
+}
+
+// keepEnd keeps the end of a program's log until Close.
+func (l *Lab) keepEnd(test string, p *Process) {
+	end := fmt.Sprintf("%s failed; end of the log of %s:\n%s", test, p.Name, p.Tail(tailLines))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ends = append(l.ends, end)
 }
 
 func (l *Lab) start(c Command) (*Process, error) {
@@ -73,6 +83,7 @@ func (l *Lab) start(c Command) (*Process, error) {
 	cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, c.Dir
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.SysProcAttr = ownGroup()
+	cmd.SysProcAttr.Credential = c.As
 	p := &Process{Name: c.Name, Log: log, cmd: cmd, exited: make(chan struct{})}
 	done := make(chan error, 1)
 	l.starts <- startRequest{cmd: cmd, done: done}

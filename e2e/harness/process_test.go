@@ -20,26 +20,71 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
 )
 
-// childEnv makes the test binary start a long-lived child in a lab, print its
-// process id and then die without cleaning up.
+// childEnv says what TestOfChild does, in a test binary that another one starts.
 const childEnv = "ZETA_E2E_HARNESS_CHILD"
+
+// TestOfChild is a test of the child: it takes ports; or it starts a program, and
+// then dies without cleaning up, or fails.
+func TestOfChild(t *testing.T) {
+	child := os.Getenv(childEnv)
+	switch child {
+	case "":
+		return // other tests play it
+	case "takes ports":
+		for range 400 {
+			fmt.Println(harness.FreePorts(t, 1))
+		}
+		return
+	}
+	lab := labOfChild
+	p := lab.Start(t, harness.Command{Name: "program", Path: "/bin/sh", Args: []string{"-c", "echo words of the program; exec sleep 600"}})
+	if child == "dies" {
+		fmt.Printf("%d %s\n", p.PID(), lab.Dir)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	harness.Wait(t, 30*time.Second, "output is there", func(context.Context) error {
+		if p.Tail(1) == "" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	t.Fatal("why it failed")
+}
+
+// labOfChild is closed when the child's tests are over.
+var labOfChild *harness.Lab
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) == "" {
 		os.Exit(m.Run())
 	}
-	lab, err := harness.New()
-	if err != nil {
+	var err error
+	if labOfChild, err = harness.New(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
-		Name: "child", F: func(t *testing.T) {
-			p := lab.Start(t, harness.Command{Name: "sleep", Path: "/bin/sleep", Args: []string{"600"}})
-			fmt.Printf("%d %s\n", p.PID(), lab.Dir)
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		},
-	}}, nil, nil)
+	code := m.Run()
+	labOfChild.Close()
+	os.Exit(code)
+}
+
+// childOf runs TestOfChild and returns what it prints.
+func childOf(t *testing.T, does string) (string, error) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestOfChild$")
+	cmd.Env = append(os.Environ(), childEnv+"="+does)
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// What a test failed for is the last that it prints: the logs of its programs
+// come when all tests are over.
+func TestLogsComeAfterTheFailure(t *testing.T) {
+	out, err := childOf(t, "fails")
+	require.Error(t, err)
+	require.Regexp(t, `(?s)--- FAIL: TestOfChild.*why it failed\nFAIL\nTestOfChild failed; end of the log of program:\nwords of the program\n$`, out)
 }
 
 func TestProcessLifecycle(t *testing.T) {
@@ -63,14 +108,10 @@ func TestProcessLifecycle(t *testing.T) {
 
 // A test binary that is killed cannot clean up, so the kernel has to.
 func TestProcessesDieWithTheTestBinary(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childEnv+"=1")
-	out, err := cmd.Output()
+	out, err := childOf(t, "dies")
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit, "the child kills itself")
-	fields := strings.Fields(string(out))
+	fields := strings.Fields(out)
 	require.Len(t, fields, 2, "output %q, errors %q", out, exit.Stderr)
 	defer os.RemoveAll(fields[1])
 	pid, err := strconv.Atoi(fields[0])

@@ -15,8 +15,8 @@ import (
 
 const (
 	// promReadyWithin covers a start that replays a log, on a busy machine.
-	promReadyWithin = time.Minute
-	promEndsWithin  = time.Minute
+	promReadyWithin = 2 * time.Minute
+	promEndsWithin  = 2 * time.Minute
 )
 
 // PrometheusServer is a real Prometheus with its own data folder, which it

@@ -66,7 +66,7 @@ type Cluster struct {
 	owner   testing.TB
 	lab     *harness.Lab
 	dir     string
-	ca      *authority
+	ca      *harness.Authority
 	command harness.Command
 }
 
@@ -84,7 +84,7 @@ func Start(t testing.TB, lab *harness.Lab, o Options) *Cluster {
 	}
 	dir, err := os.MkdirTemp(lab.Dir, "kube-")
 	must(t, err, "making the control plane's folder")
-	ca, err := newAuthority(dir)
+	ca, err := harness.NewAuthority(dir)
 	must(t, err, "making certificates")
 	ports := harness.FreePorts(t, 3)
 	c := &Cluster{Address: harness.Loopback(ports), owner: t, lab: lab, dir: dir, ca: ca}
@@ -131,12 +131,12 @@ func (c *Cluster) processName(program string) string { return filepath.Base(c.di
 
 func (c *Cluster) apiServerCommand(t testing.TB, path string, port int, etcdURL string) harness.Command {
 	t.Helper()
-	cert, key, err := c.ca.issue("apiserver", pkix.Name{CommonName: "kube-apiserver"})
+	cert, key, err := c.ca.Issue("apiserver", pkix.Name{CommonName: "kube-apiserver"})
 	must(t, err, "making the API server's certificate")
 	return harness.Command{Name: c.processName(apiServer.Name), Path: path, Args: []string{
 		"--etcd-servers=" + etcdURL, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port), "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
-		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key, "--client-ca-file=" + c.ca.file(),
+		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key, "--client-ca-file=" + c.ca.File(),
 		"--cert-dir=" + c.dir, "--authorization-mode=RBAC", "--anonymous-auth=false",
 		"--service-account-issuer=https://" + c.Address, "--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
 		// Pods need no account, and the one node is ready without a lifecycle
@@ -203,9 +203,7 @@ func (c *Cluster) KubeconfigVia(t testing.TB, address, user string, groups ...st
 	t.Helper()
 	dir, err := os.MkdirTemp(c.dir, "user-")
 	must(t, err, "making a user's folder")
-	issuer := *c.ca
-	issuer.dir = dir
-	cert, key, err := issuer.issue("user", pkix.Name{CommonName: user, Organization: groups})
+	cert, key, err := c.ca.In(dir).Issue("user", pkix.Name{CommonName: user, Organization: groups})
 	must(t, err, "making a user's certificate")
 	path := filepath.Join(dir, "kubeconfig")
 	text := fmt.Sprintf(`apiVersion: v1
@@ -214,7 +212,7 @@ clusters: [{name: e2e, cluster: {server: "https://%s", certificate-authority: %q
 users: [{name: %q, user: {client-certificate: %q, client-key: %q}}]
 contexts: [{name: e2e, context: {cluster: e2e, user: %q}}]
 current-context: e2e
-`, address, c.ca.file(), user, cert, key, user)
+`, address, c.ca.File(), user, cert, key, user)
 	must(t, os.WriteFile(path, []byte(text), 0o600), "writing a kubeconfig")
 	return path
 }

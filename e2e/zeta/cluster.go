@@ -7,14 +7,19 @@ package zeta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"text/template"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
+	"github.com/zeta-scaler/zeta-scaler/e2e/java"
 )
 
 const (
@@ -24,7 +29,22 @@ const (
 	installWithin = 10 * time.Minute
 	// startsWithin covers a cold Java on a busy machine; idle it takes 3 to 15 s.
 	startsWithin = 3 * time.Minute
+	// stopsWithin is far more than the tenth of a second that it takes.
+	stopsWithin = time.Minute
 )
+
+// Attribute is the member attribute that has the name of each node: "w0" is the
+// master, "w1" the first worker.
+const Attribute = "worker"
+
+// Options say what kind of cluster is started.
+type Options struct {
+	// Slots is how many fixed slots each worker has.
+	Slots int
+	// Hybrid has every node be master and worker in one, and hold a part of Zeta's
+	// state.
+	Hybrid bool
+}
 
 // Cluster is a running Zeta with fixed slots.
 type Cluster struct {
@@ -35,37 +55,56 @@ type Cluster struct {
 	Workers map[int]*harness.Process
 
 	lab     *harness.Lab
-	install Installation
+	install java.Installation
 	dir     string
 	port    int
-	slots   int
+	options Options
+	// mu is for Workers and logs where several goroutines start and end workers.
+	mu sync.Mutex
+	// logs are of all nodes that ever ran jobs.
+	logs map[string]bool
 }
 
 // Start starts a master, whose workers will have a number of slots each, and
 // waits until it answers. It skips the test where Zeta cannot be had.
 func Start(t testing.TB, lab *harness.Lab, slots int) *Cluster {
 	t.Helper()
+	return StartWith(t, lab, Options{Slots: slots})
+}
+
+// StartWith is Start for any kind of cluster.
+func StartWith(t testing.TB, lab *harness.Lab, o Options) *Cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), installWithin)
 	defer cancel()
 	install, err := Install(ctx)
 	switch {
-	case Unavailable(err):
+	case java.Unavailable(err):
 		harness.Unavailable(t, "%v", err)
 	case err != nil:
 		t.Fatalf("installing Zeta: %v", err)
 	}
 	c := &Cluster{
 		Workers: map[int]*harness.Process{}, lab: lab, install: install,
-		dir: filepath.Join(lab.Dir, "zeta"), port: harness.FreePorts(t, maxWorkers+1), slots: slots,
+		port: harness.FreePorts(t, maxWorkers+1), options: o, logs: map[string]bool{},
 	}
+	c.dir = filepath.Join(lab.Dir, fmt.Sprintf("zeta-%d", c.port))
 	c.URL = harness.URL(harness.Loopback(c.port))
-	for _, d := range []string{"home/connectors", "home/plugins", "checkpoints"} {
+	for _, d := range []string{"home/connectors", "home/plugins", "checkpoints", "out"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, d), 0o750); err != nil {
 			t.Fatalf("making Zeta's folders: %v", err)
 		}
 	}
-	t.Logf("Zeta %s on Java %s, %d slots a worker, ports %d to %d", Version, install.JavaVersion, slots, c.port, c.port+maxWorkers)
-	c.Master = c.node(t, "master", 0)
+	t.Logf("Zeta %s on Java %s, %d slots a worker, ports %d to %d", Version, install.Version, o.Slots, c.port, c.port+maxWorkers)
+	c.StartMaster(t)
+	return c
+}
+
+// StartMaster starts the master, again if it was killed, and waits until it
+// answers.
+func (c *Cluster) StartMaster(t testing.TB) {
+	t.Helper()
+	c.Master = c.node(t, c.role("master"), 0)
 	harness.Wait(t, startsWithin, "the master answers", func(ctx context.Context) error {
 		if err := c.Master.Err(); err != nil {
 			return err
@@ -73,24 +112,27 @@ func Start(t testing.TB, lab *harness.Lab, slots int) *Cluster {
 		_, err := c.Overview(ctx)
 		return err
 	})
-	return c
+}
+
+// role is a node's, unless all have the same.
+func (c *Cluster) role(role string) string {
+	if c.options.Hybrid {
+		return "both"
+	}
+	return role
 }
 
 // StartWorkers starts workers of the given numbers (1 to 8) at the same time
-// and waits until the master has registered as many more.
+// and waits until the master has registered all that run, and nobody else.
 func (c *Cluster) StartWorkers(t testing.TB, numbers ...int) {
 	t.Helper()
-	before, err := c.Overview(t.Context())
-	if err != nil {
-		t.Fatalf("asking Zeta: %v", err)
-	}
 	for _, n := range numbers {
-		c.Workers[n] = c.node(t, "worker", n)
+		c.LaunchWorker(t, n)
 	}
-	want := before.Workers + len(numbers)
+	want := len(c.WithSlots())
 	harness.Wait(t, startsWithin, fmt.Sprintf("%d workers are registered", want), func(ctx context.Context) error {
 		for _, n := range numbers {
-			if err := c.Workers[n].Err(); err != nil {
+			if err := c.worker(n).Err(); err != nil {
 				return err
 			}
 		}
@@ -102,10 +144,74 @@ func (c *Cluster) StartWorkers(t testing.TB, numbers ...int) {
 	})
 }
 
+// LaunchWorker starts one worker and does not wait for it.
+func (c *Cluster) LaunchWorker(t testing.TB, n int) {
+	t.Helper()
+	p := c.node(t, c.role("worker"), n)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Workers[n] = p
+}
+
+// worker is a worker's process.
+func (c *Cluster) worker(n int) *harness.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Workers[n]
+}
+
+// take is worker, which is no longer one of the cluster's then.
+func (c *Cluster) take(n int) *harness.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.Workers[n]
+	delete(c.Workers, n)
+	return p
+}
+
+// Up are the numbers of the workers that run, highest first.
+func (c *Cluster) Up() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var up []int
+	for n, p := range c.Workers {
+		if p.Err() == nil {
+			up = append(up, n)
+		}
+	}
+	slices.SortFunc(up, func(a, b int) int { return b - a })
+	return up
+}
+
+// WithSlots are the numbers of the nodes that jobs may run on: the workers that
+// run and, in a hybrid cluster, the master (0).
+func (c *Cluster) WithSlots() []int {
+	if c.options.Hybrid {
+		return append(c.Up(), 0)
+	}
+	return c.Up()
+}
+
+// Name is a node's value of Attribute.
+func Name(n int) string { return fmt.Sprintf("w%d", n) }
+
+// Address is a node's address as a member, host:port.
+func (c *Cluster) Address(n int) string { return harness.Loopback(c.port + n) }
+
 // KillWorker ends a worker as a crash of its machine would.
 func (c *Cluster) KillWorker(n int) {
-	c.Workers[n].Kill()
-	delete(c.Workers, n)
+	c.take(n).Kill()
+}
+
+// StopWorker ends a worker as its platform does (SIGTERM).
+func (c *Cluster) StopWorker(n int) error {
+	p := c.take(n)
+	const sigterm = 143
+	exit, ok := errors.AsType[*exec.ExitError](p.Terminate(stopsWithin))
+	if !ok || exit.ExitCode() != sigterm {
+		return fmt.Errorf("worker %d did not end as it should: %w", n, p.Err())
+	}
+	return nil
 }
 
 // node starts one Java process; its member and REST port is the first port
@@ -117,11 +223,12 @@ func (c *Cluster) node(t testing.TB, role string, n int) *harness.Process {
 		Dynamic     bool
 		Dir         string
 		Members     []string
-	}{Port: c.port + n, Slots: c.slots, Dir: c.dir}
+		Name        string
+	}{Port: c.port + n, Slots: c.options.Slots, Dir: c.dir, Name: Name(n)}
 	for i := range maxWorkers + 1 {
 		values.Members = append(values.Members, harness.Loopback(c.port+i))
 	}
-	name := fmt.Sprintf("zeta-%s-%d", role, n)
+	name := fmt.Sprintf("zeta-%d-%s-%d", c.port, role, n)
 	seatunnel := c.render(t, "seatunnel.yaml.tmpl", name, values)
 	hazelcast := c.render(t, "hazelcast.yaml.tmpl", name, values)
 	args := []string{
@@ -140,9 +247,15 @@ func (c *Cluster) node(t testing.TB, role string, n int) *harness.Process {
 		"-Dhazelcast.config="+hazelcast,
 		"-Dhazelcast.logging.type=log4j2",
 		"-Dlog4j2.configurationFile="+filepath.Join(c.install.Dir, "conf", "log4j2.properties"),
-		"-cp", filepath.Join(c.install.Dir, "classes")+":"+filepath.Join(c.install.Dir, "lib", "*"),
+		"-cp", c.install.ClassPath(),
 		"ZetaNode", role)
-	return c.lab.Start(t, harness.Command{Name: name, Path: c.install.Java, Args: args, Dir: c.dir})
+	p := c.lab.Start(t, harness.Command{Name: name, Path: c.install.Java, Args: args, Dir: c.dir})
+	if role != "master" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.logs[p.Log] = true
+	}
+	return p
 }
 
 func (c *Cluster) render(t testing.TB, file, node string, values any) string {

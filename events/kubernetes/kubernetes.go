@@ -16,18 +16,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
+	"github.com/zeta-scaler/zeta-scaler/kube"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
-	statekubernetes "github.com/zeta-scaler/zeta-scaler/state/kubernetes"
 )
 
 // Controller is who reports the events.
@@ -37,8 +31,6 @@ const Controller = "zeta-scaler.io/zeta-scaler"
 const DefaultTimeout = 5 * time.Second
 
 const (
-	clientQPS   = 10
-	clientBurst = 50
 	// longestNote, longestAction and longestInstance are limits of the API, in
 	// bytes; longestName leaves room for what makes a name unique.
 	longestNote     = 1024
@@ -69,6 +61,8 @@ type Options struct {
 	Instance string
 	// Timeout bounds one request, 0 is DefaultTimeout.
 	Timeout time.Duration
+	// Budget bounds the requests together with those of others, nil does not.
+	Budget *kube.Budget
 	// Now is the clock, nil is time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -80,7 +74,7 @@ type Handler struct {
 	instance string
 	now      func() time.Time
 	logger   *slog.Logger
-	client   dynamic.Interface
+	client   *kube.Client
 
 	mu         sync.Mutex
 	limits     limits
@@ -95,15 +89,9 @@ type identity struct {
 
 // New makes a handler. It calls nothing.
 func New(o Options) (*Handler, error) {
-	config, _, err := statekubernetes.ClientConfig(o.Kubeconfig)
+	client, err := kube.Open(kube.Options{Kubeconfig: o.Kubeconfig, Timeout: cmp.Or(o.Timeout, DefaultTimeout), Budget: o.Budget})
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes events: %w", err)
-	}
-	config.Timeout, config.QPS, config.Burst = cmp.Or(o.Timeout, DefaultTimeout), clientQPS, clientBurst
-	config.WarningHandler = rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(rest.AddUserAgent(config, "zeta-scaler"))
-	if err != nil {
-		return nil, fmt.Errorf("kubernetes events: making a client: %w", err)
 	}
 	now := o.Now
 	if now == nil {
@@ -129,13 +117,8 @@ func (h *Handler) Handle(ctx context.Context, e scaling.Event) error {
 	if !ok {
 		return nil
 	}
-	event := h.event(e, object, h.uid(ctx, object), leftOut)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(event)
-	if err != nil {
-		return fmt.Errorf("encoding an event of %s: %w", object, err)
-	}
-	events := h.client.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).Namespace(object.Namespace)
-	_, err = events.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: "zeta-scaler"})
+	said := h.event(e, object, h.uid(ctx, object), leftOut)
+	_, err := kube.In[event](h.client, kube.Events, object.Namespace).Create(ctx, said)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("writing an event of %s: %w", object, err)
 	}
@@ -152,13 +135,11 @@ func (h *Handler) uid(ctx context.Context, o Object) types.UID {
 	if ok && now.Sub(known.at) < identityLife {
 		return known.uid
 	}
-	resource := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: strings.ToLower(o.Kind) + "s"}
-	found, err := h.client.Resource(resource).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
-	if err != nil {
+	known = identity{at: now}
+	if uid, err := h.askUID(ctx, o); err != nil {
 		h.logger.WarnContext(ctx, "kubectl describe will not show events of a workload that cannot be read", "object", o.String(), "err", err)
-		known = identity{at: now}
 	} else {
-		known = identity{uid: found.GetUID(), at: now}
+		known.uid = uid
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,29 +147,67 @@ func (h *Handler) uid(ctx context.Context, o Object) types.UID {
 	return known.uid
 }
 
+func (h *Handler) askUID(ctx context.Context, o Object) (types.UID, error) {
+	resource, ok := kube.Workloads(o.Kind)
+	if !ok {
+		return "", fmt.Errorf("kind %q is none of a workload", o.Kind)
+	}
+	found, err := kube.In[metav1.PartialObjectMetadata](h.client, resource, o.Namespace).Get(ctx, o.Name)
+	if err != nil {
+		return "", err
+	}
+	return found.UID, nil
+}
+
+// event is one as the API knows it, with the fields that it asks for.
+type event struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	EventTime           metav1.MicroTime `json:"eventTime"`
+	ReportingController string           `json:"reportingController"`
+	ReportingInstance   string           `json:"reportingInstance"`
+	Action              string           `json:"action"`
+	Reason              string           `json:"reason"`
+	Regarding           regarding        `json:"regarding"`
+	Note                string           `json:"note"`
+	Type                string           `json:"type"`
+}
+
+// regarding says which object an event is about.
+type regarding struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Namespace  string    `json:"namespace"`
+	Name       string    `json:"name"`
+	UID        types.UID `json:"uid,omitempty"`
+}
+
 // event is what is written. Its name follows from what it says: written again
 // after a lost reply, by a restart or by another replica, it is the same one.
-func (h *Handler) event(e scaling.Event, o Object, uid types.UID, leftOut int) *eventsv1.Event {
-	event := &eventsv1.Event{
-		TypeMeta: metav1.TypeMeta{APIVersion: eventsv1.SchemeGroupVersion.String(), Kind: "Event"},
+func (h *Handler) event(e scaling.Event, o Object, uid types.UID, leftOut int) *event {
+	return &event{
+		TypeMeta: metav1.TypeMeta{APIVersion: kube.Events.APIVersion(), Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: strings.TrimRight(truncated(o.Name, longestName), "-.") + "." + digest(e),
 		},
 		EventTime:           metav1.NewMicroTime(e.At),
 		ReportingController: Controller, ReportingInstance: h.instance,
 		Reason: string(e.Kind), Type: string(e.Severity), Action: truncated(action(e), longestAction),
+		Regarding: regarding{
+			APIVersion: kube.StatefulSets.APIVersion(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: uid,
+		},
 		Note: note(e, leftOut),
 	}
-	event.Regarding.APIVersion, event.Regarding.Kind = "apps/v1", o.Kind
-	event.Regarding.Namespace, event.Regarding.Name, event.Regarding.UID = o.Namespace, o.Name, uid
-	return event
 }
 
-// action is the state of the action, or else what is recommended.
+// action is the state of the action or drain, or else what is recommended.
 func action(e scaling.Event) string {
 	switch {
 	case e.Execution != nil:
 		return string(e.Execution.State)
+	case e.Drain != nil:
+		return string(e.Drain.State)
 	case e.Recommendation != nil:
 		return string(e.Recommendation.Action)
 	default:
@@ -202,6 +221,8 @@ func note(e scaling.Event, leftOut int) string {
 	switch {
 	case e.Execution != nil:
 		about = append(about, "action "+e.Execution.ID)
+	case e.Drain != nil:
+		about = append(about, "drain "+e.Drain.ID)
 	case e.Recommendation != nil:
 		about = append(about, "recommendation "+e.Recommendation.RecommendationID)
 	}

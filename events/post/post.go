@@ -9,29 +9,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	promconfig "github.com/prometheus/common/config"
 
+	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/events/signature"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // DefaultTimeout bounds one request.
 const DefaultTimeout = 10 * time.Second
-
-const (
-	// maxReply is how much of a reply that tells an error is read, in bytes, and
-	// maxExcerpt how much of that an error quotes.
-	maxReply   = 16 << 10
-	maxExcerpt = 300
-)
 
 // Options are what a client is made of; URL is required.
 type Options struct {
@@ -54,23 +45,15 @@ type Options struct {
 type Client struct {
 	o    Options
 	name string
-	http *http.Client
+	http *outgoing.Client
 }
 
 // New makes a client and reads the key once, so that a missing one is told
 // early. It connects to nothing.
 func New(o Options) (*Client, error) {
-	u, err := url.Parse(o.URL)
+	u, err := outgoing.ParseURL(o.URL)
 	if err != nil {
-		// The address may hold a password, which url.Error would show.
-		if invalid, ok := errors.AsType[*url.Error](err); ok {
-			err = invalid.Err
-		}
 		return nil, fmt.Errorf("url: %w", err)
-	}
-	clean := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("url: %q is not the address of an HTTP server", clean)
 	}
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("timeout %s: must not be negative", o.Timeout)
@@ -88,12 +71,14 @@ func New(o Options) (*Client, error) {
 	o.HTTPClientConfig.FollowRedirects = false
 	// Posts are rare. On a connection that was kept, the server may be gone, and
 	// then nobody could tell whether it acted.
-	client, err := promconfig.NewClientFromConfig(o.HTTPClientConfig, cmp.Or(o.Name, "post"),
-		promconfig.WithKeepAlivesDisabled(), promconfig.WithUserAgent("zeta-scaler"))
+	client, err := outgoing.New(outgoing.Options{
+		Name: cmp.Or(o.Name, "post"), Config: o.HTTPClientConfig, Parameters: u.Query(), SecretPath: u,
+		HTTPOptions: []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("http client: %w", err)
 	}
-	return &Client{o: o, name: clean, http: client}, nil
+	return &Client{o: o, name: outgoing.Origin(u), http: client}, nil
 }
 
 // String is the URL without what may be secret.
@@ -117,6 +102,8 @@ type Reply struct {
 	// Excerpt is the beginning of the body in one line, for people; empty if the
 	// status is 2xx.
 	Excerpt string
+	// RetryAfter is how long the server asks to wait, 0 if it does not.
+	RetryAfter time.Duration
 }
 
 // OK reports whether the status is 2xx.
@@ -124,17 +111,11 @@ func (r Reply) OK() bool { return r.Status/100 == 2 }
 
 // Passing reports whether the status tells of an error that may pass, and that
 // nothing was done: 408, 425, 429 and 5xx.
-func (r Reply) Passing() bool {
-	switch r.Status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	}
-	return r.Status >= 500
-}
+func (r Reply) Passing() bool { return outgoing.Passing(r.Status) }
 
 // String is such as "503 Service Unavailable: come back later".
 func (r Reply) String() string {
-	s := strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
+	s := outgoing.StatusText(r.Status)
 	if r.Excerpt != "" {
 		s += ": " + r.Excerpt
 	}
@@ -172,17 +153,10 @@ func (c *Client) Post(ctx context.Context, m Message) (Reply, error) {
 	}
 	defer resp.Body.Close()
 	r := Reply{Status: resp.StatusCode}
-	if r.OK() {
-		// The status has said all; a body that breaks off changes nothing.
-		return r, nil
+	// If the status has said all, a body that breaks off changes nothing.
+	if !r.OK() {
+		r.Excerpt, r.RetryAfter = resp.Quote(), backoff.Asked(resp.Header, time.Now())
 	}
-	// What is missing of an error's text is no error.
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	header := req.Header
-	if resp.Request != nil {
-		header = resp.Request.Header // with credentials
-	}
-	r.Excerpt = excerpt(redact(string(b), header))
 	return r, nil
 }
 
@@ -211,12 +185,8 @@ func (c *Client) request(ctx context.Context, m Message) (*http.Request, error) 
 	return req, nil
 }
 
-// cause is err without the URL, which may hold a secret. It wraps a context's
-// error only if the caller's own has ended: our time-out is not his.
+// cause is why there is no reply. It wraps a context's error only if the caller's own has ended: our time-out is not his.
 func (c *Client) cause(ctx, limited context.Context, err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err
-	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -227,14 +197,4 @@ func (c *Client) cause(ctx, limited context.Context, err error) error {
 		return errors.New(err.Error())
 	}
 	return err
-}
-
-// excerpt is the beginning of a text as one line.
-func excerpt(text string) string {
-	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
-	s := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
-	if len(s) > maxExcerpt {
-		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
-	}
-	return s
 }

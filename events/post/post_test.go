@@ -109,7 +109,7 @@ func TestReplies(t *testing.T) {
 		{409, "", false, false, "409 Conflict"},
 		{425, "", false, true, "425 Too Early"},
 		{429, "", false, true, "429 Too Many Requests"},
-		{500, strings.Repeat("x", maxReply+1), false, true, "500 Internal Server Error: " + strings.Repeat("x", maxExcerpt) + "…"},
+		{500, strings.Repeat("x", 20000), false, true, "500 Internal Server Error: " + strings.Repeat("x", 300) + "…"},
 		{599, "", false, true, "599"},
 	} {
 		t.Run(http.StatusText(test.status), func(t *testing.T) {
@@ -196,6 +196,10 @@ func TestTimeouts(t *testing.T) {
 	requireNotSent(t, err)
 }
 
+func TestDefaultTimeout(t *testing.T) {
+	require.Equal(t, DefaultTimeout, newClient(t, "http://localhost", func(o *Options) { o.Timeout = 0 }).o.Timeout)
+}
+
 func TestNoConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -254,8 +258,8 @@ func TestSecretsOfTheURLAreNotTold(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	c := newClient(t, "http://bob:hunter2@"+l.Addr().String()+"/scale?token=hunter3", nil)
-	require.Equal(t, "http://"+l.Addr().String()+"/scale", c.String())
+	c := newClient(t, "http://bob:hunter2@"+l.Addr().String()+"/services/hunter4?token=hunter3", nil)
+	require.Equal(t, "http://"+l.Addr().String()+"/…", c.String())
 	_, err = c.Post(t.Context(), message())
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "hunter")

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	promconfig "github.com/prometheus/common/config"
@@ -54,4 +55,18 @@ func TestEchoedSecretsAreTakenOut(t *testing.T) {
 			require.Contains(t, reply.String(), "1-2-prod", "what is no secret helps to find the fault")
 		})
 	}
+}
+
+// A server that says what it was asked for must not tell the path, which is the
+// secret of many a webhook.
+func TestEchoedPathsAreTakenOut(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, "Cannot POST %s: no hook named %s; escaped %s", r.URL.Path, strings.TrimPrefix(r.URL.Path, "/hooks/T01/"), r.URL.EscapedPath())
+	}))
+	defer server.Close()
+	c := newClient(t, server.URL+"/hooks/T01/the-token%20of-our-webhook", nil)
+	reply, err := c.Post(t.Context(), message())
+	require.NoError(t, err)
+	require.Contains(t, reply.String(), "Cannot POST <secret>: no hook named <secret>; escaped <secret>")
 }

@@ -119,4 +119,6 @@ func TestReadKey(t *testing.T) {
 	}
 	_, err := ReadKey(filepath.Join(t.TempDir(), "missing"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = ReadKey(t.TempDir())
+	require.ErrorContains(t, err, "is a directory", "and not that it is empty")
 }

@@ -11,11 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	promconfig "github.com/prometheus/common/config"
 
+	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/events/post"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -32,13 +32,13 @@ const (
 // Options are what a handler is made of; URL and Logger are required.
 type Options struct {
 	// URL is posted to.
-	URL string
+	URL string `yaml:"url" check:"required,url,masked"`
 	// Timeout bounds one request, 0 is DefaultTimeout.
-	Timeout time.Duration
+	Timeout time.Duration `yaml:"timeout" check:"least=1s"`
 	// SecretFile has the key that signs the body; empty: no signature.
-	SecretFile string
+	SecretFile string `yaml:"secret_file" check:"file=filled"`
 	// HTTPClientConfig has credentials, TLS and proxy, as Prometheus has them.
-	HTTPClientConfig promconfig.HTTPClientConfig
+	HTTPClientConfig promconfig.HTTPClientConfig `yaml:"http_config"`
 	// Now is the clock of signatures, nil is time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -74,9 +74,8 @@ func (h *Handler) Handle(ctx context.Context, e scaling.Event) error {
 		Body: body, ContentType: "application/json", Key: hex.EncodeToString(sum[:16]),
 		Header: map[string]string{"X-Zeta-Scaler-Event": string(e.Kind)},
 	}
-	pause := h.backoff
 	for attempt := 1; ; attempt++ {
-		again, err := h.try(ctx, m, attempts-attempt+1)
+		again, asked, err := h.try(ctx, m, attempts-attempt+1)
 		if err == nil {
 			return nil
 		}
@@ -84,18 +83,16 @@ func (h *Handler) Handle(ctx context.Context, e scaling.Event) error {
 			return fmt.Errorf("event webhook: attempt %d of %d: %w", attempt, attempts, err)
 		}
 		h.logger.DebugContext(ctx, "an event was not taken, it is posted again", "kind", string(e.Kind), "scope", e.Scope.Key, "attempt", attempt, "err", err)
-		// Between a half and one and a half of the pause, so that many senders do
-		// not come back together.
-		if ended := wait(ctx, pause/2+rand.N(pause)); ended != nil {
+		pause := max(backoff.Spread(backoff.Doubled(h.backoff, attempt, time.Hour)), asked)
+		if ended := backoff.Wait(ctx, pause); ended != nil {
 			return fmt.Errorf("event webhook: attempt %d of %d: %w, after: %w", attempt, attempts, ended, err)
 		}
-		pause *= 2
 	}
 }
 
 // try posts once, in its share of the time, and says whether another attempt
-// may work.
-func (h *Handler) try(ctx context.Context, m post.Message, left int) (again bool, err error) {
+// may work, and after how long if the receiver has said so.
+func (h *Handler) try(ctx context.Context, m post.Message, left int) (again bool, after time.Duration, err error) {
 	share := ctx
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -105,21 +102,9 @@ func (h *Handler) try(ctx context.Context, m post.Message, left int) (again bool
 	reply, err := h.client.Post(share, m)
 	switch {
 	case err != nil:
-		return ctx.Err() == nil, err
+		return ctx.Err() == nil, 0, err
 	case reply.OK():
-		return false, nil
+		return false, 0, nil
 	}
-	return reply.Passing(), errors.New(h.client.String() + " answered " + reply.String())
-}
-
-// wait returns early, with an error, when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return reply.Passing(), reply.RetryAfter, errors.New(h.client.String() + " answered " + reply.String())
 }

@@ -9,29 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"time"
 
-	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/klog/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/zeta-scaler/zeta-scaler/kube"
 	"github.com/zeta-scaler/zeta-scaler/leadership"
 	"github.com/zeta-scaler/zeta-scaler/state"
-	statekubernetes "github.com/zeta-scaler/zeta-scaler/state/kubernetes"
 )
 
-// Defaults of Options.
-const (
-	DefaultName          = "zeta-scaler"
-	DefaultLeaseDuration = 15 * time.Second
-	DefaultRenewDeadline = 10 * time.Second
-	DefaultRetryPeriod   = 2 * time.Second
-)
+// DefaultName is the name of the Lease if nothing says otherwise.
+const DefaultName = "zeta-scaler"
 
 // Options say which lease is competed for.
 type Options struct {
@@ -51,14 +41,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Clock tells the time with its monotonic reading; nil is time.Now.
 	Clock func() time.Time
-	// LeaseDuration is how long the others wait after the last renewal that they
-	// saw, in whole seconds (15 s if 0). RenewDeadline is how long after its last
-	// renewal a leader still acts (10 s), RetryPeriod how long it waits between
-	// tries (2 s). Each is shorter than the one before it.
-	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// NewLeader, if not nil, is called in a goroutine of its own with the
-	// identity of every leader that is seen.
-	NewLeader func(identity string)
+	// Timing is how long the lease lasts, in whole seconds; zeros are the defaults.
+	leadership.Timing `yaml:",inline"`
 	// Transport, if not nil, wraps the connection to the API server.
 	Transport func(http.RoundTripper) http.RoundTripper
 }
@@ -73,23 +57,11 @@ func (o *Options) setDefaults() error {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.NewLeader == nil {
-		o.NewLeader = func(string) {}
-	}
-	for _, d := range []struct {
-		value *time.Duration
-		or    time.Duration
-	}{
-		{&o.LeaseDuration, DefaultLeaseDuration},
-		{&o.RenewDeadline, DefaultRenewDeadline},
-		{&o.RetryPeriod, DefaultRetryPeriod},
-	} {
-		if *d.value == 0 {
-			*d.value = d.or
-		}
-	}
-	if o.LeaseDuration%time.Second != 0 {
+	if o.LeaseDuration%time.Second != 0 || o.LeaseDuration/time.Second > math.MaxInt32 {
 		return fmt.Errorf("lease duration is %s, expected whole seconds", o.LeaseDuration)
+	}
+	if err := o.Complete(); err != nil {
+		return err
 	}
 	if o.Identity == "" {
 		return errors.New("this process has no identity")
@@ -97,160 +69,107 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// Run competes for the lease until ctx ends. Each time that this process leads
-// it raises the epoch and calls lead, with a context that ends the moment
-// leadership is lost, and waits until lead has returned before it competes
-// again. When ctx ends, lead's context ends too, and the lease is given up once
-// lead has returned, so that another replica takes over at once.
-//
-// If lead returns while it leads, Run gives the lease up and returns lead's
-// error. It returns nil when ctx ended.
+// Run competes for the lease until ctx ends, as leadership.Candidate does.
 func Run(ctx context.Context, o Options, lead func(ctx context.Context, term leadership.Term) error) error {
 	if err := o.setDefaults(); err != nil {
 		return fmt.Errorf("competing for a lease: %w", err)
 	}
-	config, namespace, err := statekubernetes.ClientConfig(o.Kubeconfig)
+	client, err := kube.Open(kube.Options{
+		Kubeconfig: o.Kubeconfig, Transport: o.Transport,
+		Timeout: o.RenewDeadline / 2, // two tries fit into the deadline even if the first hangs
+	})
 	if err != nil {
 		return fmt.Errorf("competing for a lease: %w", err)
 	}
+	return newCandidate(o, client).Run(ctx, lead)
+}
+
+// object is the Lease as this process sees and writes it.
+type object struct {
+	elector
+	namespace string
+	clock     func() time.Time
+	leases    kube.Objects[lease]
+	// last is the lease as it was read or written last. One goroutine at a time
+	// uses it.
+	last observed
+	// current says that last is what the API server is believed to have.
+	current bool
+}
+
+func newCandidate(o Options, client *kube.Client) *leadership.Candidate {
 	if o.Namespace == "" {
-		o.Namespace = namespace
+		o.Namespace = client.Namespace()
 	}
-	if o.Transport != nil {
-		config.Wrap(o.Transport)
+	return &leadership.Candidate{
+		Lease: &object{
+			elector:   elector{name: o.Name, identity: o.Identity, duration: o.LeaseDuration},
+			namespace: o.Namespace, clock: o.Clock, leases: kube.In[lease](client, kube.Leases, o.Namespace),
+		},
+		Store: o.Store, Identity: o.Identity, Timing: o.Timing, Clock: o.Clock, Logger: o.Logger,
 	}
-	// Two tries fit into the deadline even if the first hangs.
-	config.Timeout = o.RenewDeadline / 2
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("competing for a lease: %w", err)
-	}
-	c := &candidate{Options: o, client: client.CoordinationV1(), lead: lead}
-	return c.run(ctx)
 }
 
-// candidate competes for the lease, again and again.
-type candidate struct {
-	Options
-	client coordinationv1.LeasesGetter
-	lead   func(ctx context.Context, term leadership.Term) error
-}
-
-func (c *candidate) run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		if done, err := c.compete(ctx); done {
-			return err
+// Try implements leadership.Lease.
+func (c *object) Try(ctx context.Context) (a leadership.Attempt, err error) {
+	if err = c.look(ctx); err == nil {
+		a.At = c.clock()
+		if next := c.next(c.last, a.At); next != nil {
+			a.Held, err = c.write(ctx, next)
 		}
-		c.wait(ctx) // the others first; and a store that is down is left in peace
 	}
+	a.Lost = !a.Held && c.current && c.last.holder() != c.identity
+	a.Ends = c.ends(c.last)
+	return a, err
+}
+
+// look reads the lease, unless it is known.
+func (c *object) look(ctx context.Context) error {
+	if c.current && c.last.holder() == c.identity {
+		return nil
+	}
+	l, err := c.leases.Get(ctx, c.name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading Lease %s/%s: %w", c.namespace, c.name, err)
+	}
+	c.last, c.current = c.last.see(l, c.clock()), true
 	return nil
 }
 
-// compete waits for the lease, leads, and gives it up.
-func (c *candidate) compete(ctx context.Context) (done bool, err error) {
-	l := &lock{
-		Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name},
-			Client:     c.client,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: c.Identity},
-			Labels:     map[string]string{"app.kubernetes.io/managed-by": "zeta-scaler"},
-		},
-		clock: c.Clock, deadline: c.RenewDeadline,
+// write puts the lease in the place of the one that was observed, if that is
+// still there.
+func (c *object) write(ctx context.Context, next *lease) (done bool, err error) {
+	c.current = false
+	var written *lease
+	if c.last.lease == nil {
+		written, err = c.leases.Create(ctx, next)
+	} else {
+		written, err = c.leases.Update(ctx, c.name, next)
 	}
-	started := make(chan struct{})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: l, Name: c.Name, ReleaseOnCancel: true,
-		LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline, RetryPeriod: c.RetryPeriod,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { close(started) },
-			OnStoppedLeading: func() {},
-			OnNewLeader:      c.NewLeader,
-		},
-	})
-	if err != nil {
-		return true, fmt.Errorf("competing for a lease: %w", err)
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		return false, nil // somebody else was faster: the next try looks
+	case err != nil:
+		return false, fmt.Errorf("writing Lease %s/%s: %w", c.namespace, c.name, err)
 	}
-	// The elector goes on renewing while lead comes to its end, so it does not
-	// stop with ctx.
-	electing, stop := context.WithCancel(klog.NewContext(
-		context.WithoutCancel(ctx), logr.FromSlogHandler(quiet{c.Logger.Handler()})))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		elector.Run(electing)
-	}()
-	defer func() {
-		stop()
-		<-ended
-	}()
-	select {
-	case <-ctx.Done():
-		return true, nil
-	case <-ended:
-		return false, nil
-	case <-started:
-		l.hold()
-		defer l.letGo()
-		return c.term(ctx, l, ended)
-	}
+	c.last, c.current = c.last.see(written, c.clock()), true
+	return true, nil
 }
 
-// term raises the epoch and leads.
-func (c *candidate) term(parent context.Context, l *lock, ended <-chan struct{}) (done bool, err error) {
-	ctx, cancel := context.WithCancelCause(parent)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		l.watch(ctx, cancel, ended)
-	}()
-	defer func() {
-		cancel(nil)
-		<-watched
-	}()
-	since := state.Instant(c.Clock())
-	epoch, err := leadership.Raise(ctx, c.Store, leadership.Claim{Holder: c.Identity, Since: since, Leads: l.leads})
-	if err != nil {
-		if ctx.Err() == nil {
-			c.Logger.Error("cannot lead: the epoch was not raised; giving the lease up", "err", err)
+// GiveUp implements leadership.Lease.
+func (c *object) GiveUp(ctx context.Context) error {
+	// A renewal that was under way may come between the first look and write.
+	for range 2 {
+		if err := c.look(ctx); err != nil {
+			return err
 		}
-		return false, nil
+		next := c.release(c.last, c.clock())
+		if next == nil {
+			return nil
+		}
+		if given, err := c.write(ctx, next); given || err != nil {
+			return err
+		}
 	}
-	c.Logger.Info("this replica leads", "epoch", epoch, "identity", c.Identity)
-	err = c.lead(ctx, leadership.NewTerm(epoch, since, l.leads))
-	if lost := l.leads(); lost != nil {
-		c.Logger.Warn("this replica leads no longer", "epoch", epoch, "identity", c.Identity, "err", lost)
-		return false, nil
-	}
-	c.Logger.Info("this replica gives leadership up", "epoch", epoch, "identity", c.Identity)
-	if parent.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // it says that it was told to stop
-	}
-	return true, err
+	return nil
 }
-
-// wait waits for one retry period.
-func (c *candidate) wait(ctx context.Context) {
-	timer := time.NewTimer(c.RetryPeriod)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
-
-// quiet lowers what client-go logs by one level: what operators have to know we
-// say ourselves.
-type quiet struct{ slog.Handler }
-
-func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
-	return q.Handler.Enabled(ctx, level-4)
-}
-
-func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	r.Level -= 4
-	return q.Handler.Handle(ctx, r)
-}
-
-func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
-
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

@@ -11,8 +11,8 @@ import (
 
 // writeStatements are prepared once on the writer.
 type writeStatements struct {
-	reserve, insert, update, version, remove, append *sql.Stmt
-	keys, keep, expire                               *sql.Stmt
+	leader, reserve, insert, update, version, remove, append *sql.Stmt
+	keys, keep, expire, forget                               *sql.Stmt
 }
 
 // prepare readies every statement whose text does not depend on a filter.
@@ -24,6 +24,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	}{
 		{&s.get, s.reader, "SELECT version, value FROM record WHERE kind = ? AND key = ?"},
 		{&s.list, s.reader, "SELECT key, version, value FROM record WHERE kind = ? ORDER BY key"},
+		{&s.write.leader, s.writer, "SELECT version, value FROM record WHERE kind = 'leader' AND key = '" + state.EpochKey + "'"},
 		{&s.write.reserve, s.writer, "UPDATE sequence SET version = version + ? RETURNING version"},
 		{&s.write.insert, s.writer, "INSERT INTO record (version, value, kind, key) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.write.update, s.writer, "UPDATE record SET version = ?, value = ? WHERE kind = ? AND key = ? AND version = ?"},
@@ -34,6 +35,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		{&s.write.keep, s.writer, "DELETE FROM history WHERE scope = ?1 AND kind = ?2 AND id <= " +
 			"(SELECT id FROM history WHERE scope = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)"},
 		{&s.write.expire, s.writer, "DELETE FROM history WHERE id IN (SELECT id FROM history WHERE at < ? LIMIT ?)"},
+		{&s.write.forget, s.writer, forgetGone},
 	} {
 		stmt, err := p.db.PrepareContext(ctx, p.text)
 		if err != nil {
@@ -45,14 +47,14 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 // Apply writes the batch in one transaction.
-func (s *Store) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
+func (s *Store) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
 	if s.closed.Load() {
 		return nil, state.ErrClosed
 	}
-	if err := s.inPlace(); err != nil {
+	if err := s.inPlace(ctx); err != nil {
 		return nil, err
 	}
 	if b.Empty() {
@@ -60,6 +62,9 @@ func (s *Store) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
 	}
 	var versions []uint64
 	err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if err := s.checkFence(ctx, tx, f); err != nil {
+			return err
+		}
 		if versions, err = s.put(ctx, tx, b.Puts); err != nil {
 			return err
 		}
@@ -70,10 +75,14 @@ func (s *Store) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
 		}
 		return s.appendHistory(ctx, tx, b.History)
 	})
+	if err == nil {
+		// A file that went meanwhile took the batch with it.
+		err = s.inPlace(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s.trim.touched(b.History)
+	s.piled.Grew(b.History)
 	return versions, nil
 }
 
@@ -93,12 +102,27 @@ func (s *Store) transact(ctx context.Context, do func(context.Context, *sql.Tx) 
 	}
 	if err := do(ctx, tx); err != nil {
 		rollback := tx.Rollback()
-		if errors.Is(err, state.ErrConflict) {
+		if errors.Is(err, state.ErrConflict) || errors.Is(err, state.ErrFenced) {
 			return err
 		}
 		return explain(s.path, errors.Join(err, rollback))
 	}
 	return explain(s.path, tx.Commit())
+}
+
+// checkFence holds the stored epoch against the fence of a write.
+func (s *Store) checkFence(ctx context.Context, tx *sql.Tx, f state.Fence) error {
+	if f == state.NoFence {
+		return nil
+	}
+	r := state.Record{Kind: state.Leader, Key: state.EpochKey}
+	var value []byte
+	err := tx.StmtContext(ctx, s.write.leader).QueryRowContext(ctx).Scan(&r.Version, &value)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("reading the epoch: %w", err)
+	}
+	r.Value = value
+	return f.CheckLeader(r)
 }
 
 func (s *Store) put(ctx context.Context, tx *sql.Tx, puts []state.Put) ([]uint64, error) {

@@ -37,7 +37,7 @@ func BenchmarkApply(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				versions, err := s.Apply(b.Context(), batch)
+				versions, err := s.Apply(b.Context(), state.NoFence, batch)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -34,7 +34,7 @@ const readers = 2
 // Options say where the store is.
 type Options struct {
 	// Path of the file; it and its folder are created if missing.
-	Path string
+	Path string `yaml:"path" check:"required,path=file"`
 	// BusyTimeout is how long to wait for another process's lock; 0 means
 	// DefaultBusyTimeout.
 	BusyTimeout time.Duration
@@ -43,9 +43,9 @@ type Options struct {
 // Store is safe for concurrent use.
 type Store struct {
 	path string
-	// inode is the file as it was opened: SQLite would go on writing to a file
-	// that was deleted, and acknowledge writes that nobody will ever find.
-	inode  os.FileInfo
+	// files are the state's files as they were opened: SQLite would go on writing
+	// to one that was deleted, and acknowledge writes that nobody will ever find.
+	files  []opened
 	closed atomic.Bool
 	// writer has exactly one connection, so that writes queue here and not on
 	// SQLite's lock.
@@ -55,30 +55,38 @@ type Store struct {
 
 	mu      sync.Mutex
 	history map[string]*sql.Stmt
-	trim    trimState
+	piled   state.Piles
 }
 
 var _ state.Store = (*Store)(nil)
 
 // Open opens or creates the store. Every error says what to do about it.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	path, err := filepath.Abs(o.Path)
+	given, err := filepath.Abs(o.Path)
 	if err != nil || o.Path == "" {
 		return nil, fmt.Errorf("state file %q: expected the path of a file (state.path)", o.Path)
 	}
+	path := behindLinks(given)
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = DefaultBusyTimeout
+	}
+	if err := checkLog(path); err != nil {
+		return nil, explain(path, err)
 	}
 	inode, err := create(path)
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	s := &Store{path: path, inode: inode, history: map[string]*sql.Stmt{}}
+	s := &Store{path: path, files: []opened{{given, inode}}, history: map[string]*sql.Stmt{}}
 	if err := s.connect(ctx, o.BusyTimeout); err != nil {
 		return nil, explain(path, errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
+
+// smallest is the length of the shortest SQLite file that is not empty, in
+// bytes: one page.
+const smallest = 512
 
 // create makes folder and file, durably, before SQLite sees them: its own
 // errors do not tell a missing folder from a forbidden one.
@@ -99,6 +107,10 @@ func create(path string) (os.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a regular file: choose another state.path")
 	}
+	if n := info.Size(); n > 0 && n < smallest {
+		// SQLite takes it for an empty one.
+		return nil, fmt.Errorf("has %d bytes, which is no state and not empty: choose another state.path, or %s", n, startEmpty)
+	}
 	d, err := os.Open(folder)
 	if err != nil {
 		return nil, err
@@ -115,7 +127,7 @@ func (s *Store) connect(ctx context.Context, busy time.Duration) error {
 	if err := ensureSchema(ctx, s.writer); err != nil {
 		return err
 	}
-	if s.inode.Size() > 0 && s.inode.Size() < verifyBelow {
+	if size := s.files[0].Size(); size > 0 && size < verifyBelow {
 		if err := verify(ctx, s.writer); err != nil {
 			return err
 		}
@@ -123,7 +135,10 @@ func (s *Store) connect(ctx context.Context, busy time.Duration) error {
 	if s.reader, err = pool(s.path, busy, readers, "query_only(1)"); err != nil {
 		return err
 	}
-	return s.prepare(ctx)
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	return s.watch(ctx)
 }
 
 // pool opens n connections with the same settings. The settings travel in the
@@ -208,7 +223,7 @@ func (s *Store) Check(ctx context.Context) error {
 	if s.closed.Load() {
 		return state.ErrClosed
 	}
-	if err := s.inPlace(); err != nil {
+	if err := s.inPlace(ctx); err != nil {
 		return err
 	}
 	tx, err := s.writer.BeginTx(ctx, nil)
@@ -216,18 +231,6 @@ func (s *Store) Check(ctx context.Context) error {
 		return explain(s.path, err)
 	}
 	return explain(s.path, tx.Rollback())
-}
-
-// inPlace fails if the file was deleted or replaced under us.
-func (s *Store) inPlace() error {
-	now, err := os.Stat(s.path)
-	if err != nil {
-		return explain(s.path, fmt.Errorf("was opened but is gone, restart to create a new one: %w", err))
-	}
-	if !os.SameFile(s.inode, now) {
-		return explain(s.path, errors.New("was replaced while it was open, restart to use the new one"))
-	}
-	return nil
 }
 
 // Close waits for calls that are under way. It can be called twice.

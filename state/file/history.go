@@ -6,56 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
-
-// pile is what Trim counts: the entries of one kind of one scope.
-type pile struct{ scope, kind string }
-
-// trimState remembers which piles grew since the last Trim, so that trimming
-// 10,000 scopes costs what changed and not what is stored. The first Trim
-// after Open, and the first with a smaller limit, looks at all of them.
-type trimState struct {
-	mu    sync.Mutex
-	dirty map[pile]struct{}
-	// limit is the greatest count that every pile not in dirty may have.
-	limit   int
-	settled bool
-}
-
-func (t *trimState) touched(entries []state.Entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.dirty == nil {
-		t.dirty = map[pile]struct{}{}
-	}
-	for _, e := range entries {
-		t.dirty[pile{e.Scope, e.Kind}] = struct{}{}
-	}
-}
-
-// take hands out the dirty piles; all is true when every pile has to be looked
-// at instead.
-func (t *trimState) take(limit int) (piles []pile, all bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for p := range t.dirty {
-		piles = append(piles, p)
-	}
-	all = !t.settled || limit < t.limit
-	t.dirty, t.limit, t.settled = nil, limit, true
-	return piles, all
-}
-
-// failed makes the next Trim look at everything.
-func (t *trimState) failed() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.settled = false
-}
 
 // History reads entries, newest first.
 func (s *Store) History(ctx context.Context, f state.Filter) ([]state.Entry, error) {
@@ -145,20 +99,23 @@ const (
 )
 
 // Trim deletes in small transactions, so that a write never waits for long.
-func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) (err error) {
-	if maxRecords < 0 {
-		return fmt.Errorf("%w: at most %d history records per scope", state.ErrInvalid, maxRecords)
+func (s *Store) Trim(ctx context.Context, keep state.Retention) (err error) {
+	if err := keep.Validate(); err != nil {
+		return err
 	}
 	if s.closed.Load() {
 		return state.ErrClosed
 	}
-	if err := s.expire(ctx, oldest); err != nil {
+	if err := s.expire(ctx, keep.Oldest); err != nil {
 		return err
 	}
-	piles, all := s.trim.take(maxRecords)
+	if err := s.forgetGone(ctx, keep.Gone); err != nil {
+		return err
+	}
+	piles, all := s.piled.Take(keep.Records)
 	defer func() {
 		if err != nil {
-			s.trim.failed()
+			s.piled.Failed()
 		}
 	}()
 	if all {
@@ -168,7 +125,7 @@ func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) (err
 	}
 	for len(piles) > 0 {
 		n := min(len(piles), pilesPerTransaction)
-		if err := s.keepNewest(ctx, piles[:n], maxRecords); err != nil {
+		if err := s.keepNewest(ctx, piles[:n], keep.Records); err != nil {
 			return err
 		}
 		piles = piles[n:]
@@ -193,16 +150,16 @@ func (s *Store) expire(ctx context.Context, oldest time.Time) error {
 	}
 }
 
-func (s *Store) piles(ctx context.Context) ([]pile, error) {
+func (s *Store) piles(ctx context.Context) ([]state.Pile, error) {
 	rows, err := s.write.keys.QueryContext(ctx)
 	if err != nil {
 		return nil, explain(s.path, fmt.Errorf("trimming history: %w", err))
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err says it
-	var out []pile
+	var out []state.Pile
 	for rows.Next() {
-		var p pile
-		if err := rows.Scan(&p.scope, &p.kind); err != nil {
+		var p state.Pile
+		if err := rows.Scan(&p.Scope, &p.Kind); err != nil {
 			return nil, explain(s.path, fmt.Errorf("trimming history: %w", err))
 		}
 		out = append(out, p)
@@ -213,14 +170,36 @@ func (s *Store) piles(ctx context.Context) ([]pile, error) {
 	return out, nil
 }
 
-func (s *Store) keepNewest(ctx context.Context, piles []pile, n int) error {
+func (s *Store) keepNewest(ctx context.Context, piles []state.Pile, n int) error {
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		stmt := tx.StmtContext(ctx, s.write.keep)
 		for _, p := range piles {
-			if _, err := stmt.ExecContext(ctx, p.scope, p.kind, n); err != nil {
-				return fmt.Errorf("trimming history of scope %q: %w", p.scope, err)
+			if _, err := stmt.ExecContext(ctx, p.Scope, p.Kind, n); err != nil {
+				return fmt.Errorf("trimming history of scope %q: %w", p.Scope, err)
 			}
 		}
 		return nil
 	})
+}
+
+// forgetGone drops the history of scopes that are gone, but for those with the
+// newest entries.
+func (s *Store) forgetGone(ctx context.Context, limit int) error {
+	if limit <= 0 {
+		return nil
+	}
+	for {
+		var n int64
+		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			res, err := tx.StmtContext(ctx, s.write.forget).ExecContext(ctx, limit, expiredPerTransaction)
+			if err != nil {
+				return fmt.Errorf("trimming the history of scopes that are gone: %w", err)
+			}
+			n, err = res.RowsAffected()
+			return err
+		})
+		if err != nil || n < expiredPerTransaction {
+			return err
+		}
+	}
 }

@@ -58,7 +58,7 @@ func write(ctx context.Context, path string) error {
 			Scope: "a", At: time.Unix(int64(n), 0), Action: "NO_ACTION", Kind: state.DecisionEntry,
 			Value: []byte(strconv.Itoa(n)),
 		}}
-		if _, err := s.Apply(ctx, b); err != nil {
+		if _, err := s.Apply(ctx, state.NoFence, b); err != nil {
 			return err
 		}
 		fmt.Println(n)
@@ -87,19 +87,34 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	require.Greater(t, acknowledged, rounds, "the writer hardly got to write")
 }
 
-// TestKilledWhileCreating kills the writer around the moment at which it
-// creates its file: the next start finds nothing, or a complete empty store.
+// TestKilledWhileCreating kills the writer once its file is there and before it
+// has written anything: the next start finds a complete empty store.
 func TestKilledWhileCreating(t *testing.T) {
-	for i := range 10 {
+	creating := 0
+	for i := range 20 {
 		path := filepath.Join(t.TempDir(), "new", "state.db")
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), childPath+"="+path)
+		var acknowledged strings.Builder
+		cmd.Stdout = &acknowledged
 		require.NoError(t, cmd.Start())
-		<-time.After(time.Duration(i*4) * time.Millisecond)
+		// Spin, because the moment is a matter of microseconds.
+		for ended := time.Now().Add(time.Minute); ; {
+			if _, err := os.Stat(path); err == nil {
+				break
+			}
+			require.True(t, time.Now().Before(ended), "the writer creates no file")
+		}
+		for until := time.Now().Add(time.Duration(i*250) * time.Microsecond); time.Now().Before(until); {
+		}
 		require.NoError(t, cmd.Process.Kill())
 		require.Error(t, cmd.Wait())
+		if acknowledged.Len() == 0 {
+			creating++
+		}
 		requireWhole(t, path)
 	}
+	require.Greater(t, creating, 3, "most were killed after they had created the file")
 }
 
 // runAndKill starts a writer, kills it after a random number of

@@ -39,7 +39,7 @@ func filled(t *testing.T) string {
 		require.NoError(t, err)
 		b.Puts = append(b.Puts, p)
 	}
-	_, err = s.Apply(t.Context(), b)
+	_, err = s.Apply(t.Context(), state.NoFence, b)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	return path
@@ -57,6 +57,11 @@ func TestOpenErrorsSayWhatToDo(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("remember the milk\n"), 100), 0o600))
 			return path
 		}, []string{"notes.txt", "is not a state file", "choose another state.path", "-wal"}},
+		"what is left of a file": {func(t *testing.T) string {
+			path := filled(t)
+			require.NoError(t, os.Truncate(path, 100))
+			return path
+		}, []string{"has 100 bytes", "choose another state.path", "restore a copy"}},
 		"SQLite of another program": {func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "grafana.db")
 			shell(t, path, "CREATE TABLE dashboard (id INTEGER)")
@@ -72,6 +77,11 @@ func TestOpenErrorsSayWhatToDo(t *testing.T) {
 			shell(t, path, "PRAGMA user_version = 9")
 			return path
 		}, []string{"newer zeta-scaler", "state format 9", "up to 1", "run the newer version"}},
+		"no format": {func(t *testing.T) string {
+			path := filled(t)
+			shell(t, path, "PRAGMA user_version = 0")
+			return path
+		}, []string{"an SQLite file of another program"}},
 		"damaged": {func(t *testing.T) string {
 			path := filled(t)
 			b, err := os.ReadFile(path)
@@ -130,7 +140,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	require.NoError(t, err)
 	put := state.Put{Kind: state.Tick, Key: "a", Value: []byte(`{}`)}
-	_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.ErrorContains(t, err, "is locked by another process")
 	require.ErrorContains(t, s.Check(t.Context()), "is locked by another process")
 	_, err = s.Get(t.Context(), state.Decision, "1")
@@ -138,7 +148,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 
 	_, err = conn.ExecContext(t.Context(), "ROLLBACK")
 	require.NoError(t, err)
-	_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.NoError(t, err, "the failed write left nothing behind")
 }
 
@@ -154,12 +164,12 @@ func TestDiskFull(t *testing.T) {
 	limit(1) // below what is used already: no growth at all
 	big, err := state.NewPut(state.Control, "big", 0, strings.Repeat("x", 1<<20))
 	require.NoError(t, err)
-	_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{big}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{big}})
 	require.ErrorContains(t, err, "free space on its disk")
 	_, err = s.Get(t.Context(), state.Control, "big")
 	require.ErrorIs(t, err, state.ErrNotFound)
 	limit(1 << 20)
-	_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{big}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{big}})
 	require.NoError(t, err)
 }
 
@@ -168,12 +178,12 @@ func TestFileDeletedWhileOpen(t *testing.T) {
 	s := open(t, path)
 	put := state.Put{Kind: state.Tick, Key: "a", Value: []byte(`{}`)}
 	require.NoError(t, os.Remove(path))
-	_, err := s.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err := s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.ErrorContains(t, err, "is gone, restart", "a write that nobody will find must not be acknowledged")
 	require.ErrorContains(t, s.Check(t.Context()), "is gone, restart")
 
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{put}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
 	require.ErrorContains(t, err, "was replaced while it was open")
 }
 
@@ -182,7 +192,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	s, err := file.Open(t.Context(), file.Options{Path: path})
 	require.NoError(t, err)
 	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
-	versions, err := s.Apply(t.Context(), state.Batch{
+	versions, err := s.Apply(t.Context(), state.NoFence, state.Batch{
 		Puts:    []state.Put{{Kind: state.Decision, Key: "a", Value: []byte(`{"n":1}`)}},
 		History: []state.Entry{{Scope: "a", At: at, Action: "SCALE_OUT", Kind: state.DecisionEntry, Value: []byte(`{"n":1}`)}},
 	})
@@ -199,7 +209,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	// The first trim after a restart knows about scopes that it never saw grow.
-	require.NoError(t, s.Trim(t.Context(), 0, time.Time{}))
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 0}))
 	after, err = s.History(t.Context(), state.Filter{Limit: 1})
 	require.NoError(t, err)
 	require.Empty(t, after)
@@ -254,6 +264,6 @@ func TestApplyWaitsUnderItsContext(t *testing.T) {
 	defer func() { require.NoError(t, release()) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	_, err = s.Apply(ctx, state.Batch{Removes: []state.Remove{{Kind: state.Tick, Key: "a"}}})
+	_, err = s.Apply(ctx, state.NoFence, state.Batch{Removes: []state.Remove{{Kind: state.Tick, Key: "a"}}})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

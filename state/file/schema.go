@@ -69,3 +69,21 @@ func ensureSchema(ctx context.Context, db *sql.DB) error {
 	}
 	return nil
 }
+
+// forgetGone deletes a part of the history of the scopes that have no decision
+// any more, but for the ?1 of them with the newest entries. It steps from scope
+// to scope in the index: most of the history is of scopes that are there.
+const forgetGone = `
+WITH RECURSIVE
+scopes (scope) AS (
+  SELECT min(scope) FROM history WHERE scope > ''
+  UNION ALL
+  SELECT (SELECT min(scope) FROM history WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL
+),
+gone (scope) AS (
+  SELECT scope FROM scopes
+  WHERE scope IS NOT NULL AND NOT EXISTS (SELECT 1 FROM record WHERE kind = 'decision' AND key = scopes.scope)
+  ORDER BY (SELECT max(id) FROM history WHERE history.scope = scopes.scope) DESC LIMIT -1 OFFSET ?1
+)
+DELETE FROM history WHERE id IN (SELECT id FROM history WHERE scope IN (SELECT scope FROM gone) LIMIT ?2)
+`

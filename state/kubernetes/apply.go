@@ -8,9 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,44 +26,11 @@ var errMoved = errors.New("the state was changed meanwhile")
 // read before the next write.
 var ErrUnknown = errors.New("it is unknown whether the batch was committed")
 
-// guard is a condition on the root under which a batch may be committed.
-type guard func(r *root) error
-
-// Apply commits the batch by one conditional update of the root, and then
-// brings the pages up to it. Once the root is written the batch is durable and
+// Apply checks the fence, commits the batch by one conditional update of the
+// root (or several, if it is too large for one), and then brings the pages up to
+// it. Once the root is written the batch is durable and
 // visible, whatever becomes of this process.
-func (s *Store) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
-	return s.apply(ctx, b, func(*root) error { return nil })
-}
-
-// Fenced returns a view of the store whose Apply fails with state.ErrConflict
-// unless the leader's epoch is still this one at the moment of the commit,
-// whichever records the batch names. A leader writes through it: a batch of a
-// leader that was replaced is never committed. Its Close does nothing.
-func (s *Store) Fenced(epoch uint64) state.Store { return &fenced{Store: s, epoch: epoch} }
-
-type fenced struct {
-	*Store
-	epoch uint64
-}
-
-func (f *fenced) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
-	return f.apply(ctx, b, func(r *root) error {
-		rec, err := state.Decode[state.LeaderRecord](
-			r.page.records[ref{state.Leader, state.EpochKey}].record(state.Leader, state.EpochKey))
-		if err != nil {
-			return err
-		}
-		if rec.Epoch != f.epoch {
-			return fmt.Errorf("epoch %d is over, %s leads under epoch %d: %w", f.epoch, rec.Holder, rec.Epoch, state.ErrConflict)
-		}
-		return nil
-	})
-}
-
-func (f *fenced) Close() error { return nil }
-
-func (s *Store) apply(ctx context.Context, b state.Batch, g guard) ([]uint64, error) {
+func (s *Store) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	if err := validate(b); err != nil {
 		return nil, err
 	}
@@ -79,12 +44,41 @@ func (s *Store) apply(ctx context.Context, b state.Batch, g guard) ([]uint64, er
 		return nil, err
 	}
 	defer s.stopWriting()
+	return s.write(ctx, f, b)
+}
+
+// write commits a batch, or its halves one after the other if it is too large
+// for the root.
+func (s *Store) write(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
+	versions, err := s.commitBatch(ctx, f, b)
+	if !errors.Is(err, errTooLarge) {
+		return versions, err
+	}
+	first, second, ok := halves(b)
+	if !ok {
+		return nil, err
+	}
+	versions = make([]uint64, len(b.Puts))
+	for _, half := range []piece{first, second} {
+		written, err := s.write(ctx, f, half.Batch)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range written {
+			versions[half.at[i]] = v
+		}
+	}
+	return versions, nil
+}
+
+// commitBatch tries until nobody else was faster.
+func (s *Store) commitBatch(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	for fresh := false; ; fresh = true {
-		versions, err := s.attempt(ctx, b, g, fresh)
+		versions, err := s.attempt(ctx, f, b, fresh)
 		switch {
 		case errors.Is(err, errMoved) && ctx.Err() == nil:
-		case errors.Is(err, state.ErrConflict) && !fresh:
-			// The conflict may be with what the cache remembers.
+		case !fresh && (errors.Is(err, state.ErrConflict) || errors.Is(err, state.ErrFenced)):
+			// That may be what the cache remembers.
 		default:
 			return versions, err
 		}
@@ -130,9 +124,9 @@ func (s *Store) startWriting(ctx context.Context) error {
 
 func (s *Store) stopWriting() { <-s.writing }
 
-// settledRoot returns a root whose commit is in all pages: only then may the
+// spreadRoot returns a root whose commit is in all pages: only then may the
 // next one take its place. Unless fresh it may be one that was true a while ago.
-func (s *Store) settledRoot(ctx context.Context, fresh bool) (*root, error) {
+func (s *Store) spreadRoot(ctx context.Context, fresh bool) (*root, error) {
 	r := s.cache.latest()
 	if fresh || r == nil || s.inDoubt() {
 		var err error
@@ -140,16 +134,16 @@ func (s *Store) settledRoot(ctx context.Context, fresh bool) (*root, error) {
 			return nil, err
 		}
 	}
-	return r, s.settle(ctx, r)
+	return r, s.spread(ctx, r)
 }
 
 // attempt makes one try against one root.
-func (s *Store) attempt(ctx context.Context, b state.Batch, g guard, fresh bool) ([]uint64, error) {
-	r, err := s.settledRoot(ctx, fresh)
+func (s *Store) attempt(ctx context.Context, f state.Fence, b state.Batch, fresh bool) ([]uint64, error) {
+	r, err := s.spreadRoot(ctx, fresh)
 	if err != nil {
 		return nil, err
 	}
-	if err := g(r); err != nil {
+	if err := f.CheckLeader(r.leader()); err != nil {
 		return nil, err
 	}
 	pages, err := s.load(ctx, r, b)
@@ -165,7 +159,7 @@ func (s *Store) attempt(ctx context.Context, b state.Batch, g guard, fresh bool)
 		return nil, err
 	}
 	// It is committed. What is left is work that anybody can do.
-	if err := s.settle(context.WithoutCancel(ctx), to); err != nil && !errors.Is(err, errMoved) {
+	if err := s.spread(context.WithoutCancel(ctx), to); err != nil && !errors.Is(err, errMoved) {
 		s.logger.Warn("state is committed, but not in all ConfigMaps yet; the next write goes on with it",
 			"commit", to.page.seq, "err", err)
 	}
@@ -210,15 +204,11 @@ func (s *Store) load(ctx context.Context, r *root, b state.Batch) (map[string]*p
 	return pages, g.Wait()
 }
 
-// commit writes the plan's parts and then its root. It returns the root as it
-// is stored, which may hold later commits too.
+// commit writes the plan's root. It returns the root as it is stored, which may
+// hold later commits too.
 func (s *Store) commit(ctx context.Context, p *plan) (*root, error) {
 	cm, err := p.to.encode()
 	if err != nil {
-		return nil, err
-	}
-	if err := s.createParts(ctx, p.parts); err != nil {
-		s.deleteParts(ctx, p.to.head.Parts)
 		return nil, err
 	}
 	cm, err = s.update(ctx, cm)
@@ -231,7 +221,6 @@ func (s *Store) commit(ctx context.Context, p *plan) (*root, error) {
 	failed := s.explain("committing to", s.names.root, err)
 	if refused(err) {
 		s.cache.drop()
-		s.deleteParts(ctx, p.to.head.Parts)
 		return nil, failed
 	}
 	d := &doubt{id: p.id, revision: p.from.revision()}
@@ -243,7 +232,6 @@ func (s *Store) commit(ctx context.Context, p *plan) (*root, error) {
 		return nil, fmt.Errorf("%w: %w (asking gave: %w)", ErrUnknown, failed, err)
 	}
 	if !committed {
-		s.deleteParts(ctx, p.to.head.Parts)
 		if apierrors.IsConflict(failed) {
 			return nil, errMoved
 		}
@@ -260,41 +248,6 @@ func refused(err error) bool {
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err)
 }
 
-func (s *Store) createParts(ctx context.Context, parts []*corev1.ConfigMap) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for _, cm := range parts {
-		g.Go(func() error {
-			short, cancel := s.within(ctx)
-			defer cancel()
-			if _, err := s.client.Create(short, cm, metav1.CreateOptions{FieldManager: managedBy}); err != nil {
-				return s.explain("creating", cm.Name, err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
-}
-
-// deleteParts deletes what nobody needs any longer. What it leaves behind Trim
-// finds.
-func (s *Store) deleteParts(ctx context.Context, parts []string) {
-	ctx = context.WithoutCancel(ctx)
-	var g errgroup.Group
-	g.SetLimit(atOnce)
-	for _, name := range parts {
-		g.Go(func() error {
-			short, cancel := s.within(ctx)
-			defer cancel()
-			if err := s.client.Delete(short, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-				s.logger.Warn("a part of a commit is left behind; it will be deleted later", "configmap", name, "err", err)
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // no failure is returned
-}
-
 // doubt is a commit whose update of the root got no reply.
 type doubt struct {
 	id string
@@ -308,9 +261,9 @@ func (s *Store) inDoubt() bool {
 	return s.doubt != nil
 }
 
-// settleDoubt makes sure, before anything else is read or written, that a
+// endDoubt makes sure, before anything else is read or written, that a
 // commit whose outcome is unknown will not happen later.
-func (s *Store) settleDoubt(ctx context.Context) error {
+func (s *Store) endDoubt(ctx context.Context) error {
 	s.mu.Lock()
 	d := s.doubt
 	s.mu.Unlock()

@@ -14,8 +14,8 @@ type cache struct {
 	pages map[string]*page
 	// complete says that a page that is not in pages does not exist.
 	complete bool
-	// settled says that the root's commit is in all pages.
-	settled bool
+	// spread says that the root's commit is in all pages.
+	spread bool
 }
 
 // latest returns the newest root that is known, nil if none.
@@ -42,14 +42,14 @@ func (c *cache) reset(r *root) {
 	if c.is(r) {
 		return
 	}
-	c.now, c.pages, c.complete, c.settled = r, map[string]*page{}, false, len(r.commit) == 0
+	c.now, c.pages, c.complete, c.spread = r, map[string]*page{}, false, len(r.commit) == 0
 }
 
 // drop forgets everything.
 func (c *cache) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now, c.pages, c.complete, c.settled = nil, nil, false, false
+	c.now, c.pages, c.complete, c.spread = nil, nil, false, false
 }
 
 // advance takes over a commit of our own: the pages stay what they were.
@@ -59,7 +59,7 @@ func (c *cache) advance(from, to *root) {
 	if !c.is(from) {
 		return
 	}
-	c.now, c.settled = to, len(to.commit) == 0
+	c.now, c.spread = to, len(to.commit) == 0
 }
 
 // fill takes over all pages.
@@ -67,7 +67,7 @@ func (c *cache) fill(r *root, pages map[string]*page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.is(r) {
-		c.now, c.pages, c.settled = r, nil, len(r.commit) == 0
+		c.now, c.pages, c.spread = r, nil, len(r.commit) == 0
 	}
 	for name, have := range c.pages {
 		if p := pages[name]; p != nil && p.seq < have.seq {
@@ -115,17 +115,17 @@ func (c *cache) all(r *root) map[string]*page {
 	return maps.Clone(c.pages)
 }
 
-func (c *cache) isSettled(r *root) bool {
+func (c *cache) isSpread(r *root) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(r.commit) == 0 || c.is(r) && c.settled
+	return len(r.commit) == 0 || c.is(r) && c.spread
 }
 
-func (c *cache) settle(r *root) {
+func (c *cache) markSpread(r *root) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.is(r) {
-		c.settled = true
+		c.spread = true
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -24,73 +22,47 @@ type put struct {
 	Value string     `json:"value"`
 }
 
-// Limits of a commit, in bytes.
+// Limits, in bytes.
 const (
-	// maxInline is what the root may hold: every reader reads the root.
-	maxInline = 64 << 10
-	// partOf is how much JSON goes into a part; compressed it is a tenth.
-	partOf = 900 << 10
+	// maxInline is how large a commit may be, compressed: every reader of the root
+	// reads it too.
+	maxInline = 384 << 10
 	// maxData is what Kubernetes allows in one ConfigMap, with room for the index.
 	maxData = 1<<20 - 48<<10
 )
 
-// encodeDeltas returns one compressed text that fits into the root, or several
-// that are parts.
-func encodeDeltas(deltas []*delta, maxInline int) (inline []byte, parts [][]byte, err error) {
-	var all [][]byte
-	var chunk []byte
-	flush := func() error {
-		b, err := compress(chunk)
-		if err != nil {
-			return err
-		}
-		if len(b) > maxData {
-			return fmt.Errorf("%w: a change of %d bytes does not fit into a ConfigMap", state.ErrInvalid, len(b))
-		}
-		all, chunk = append(all, b), nil
-		return nil
+// encodeDeltas returns one compressed text, a line for each delta.
+func encodeDeltas(deltas []*delta) ([]byte, error) {
+	if len(deltas) == 0 {
+		return nil, nil
 	}
+	var text []byte
 	for _, d := range deltas {
 		b, err := json.Marshal(d)
 		if err != nil {
-			return nil, nil, fmt.Errorf("encoding the change of %q: %w", d.Key, err)
+			return nil, fmt.Errorf("encoding the change of %q: %w", d.Key, err)
 		}
-		if len(chunk) > 0 && len(chunk)+len(b) > partOf {
-			if err := flush(); err != nil {
-				return nil, nil, err
-			}
-		}
-		chunk = append(append(chunk, b...), '\n')
+		text = append(append(text, b...), '\n')
 	}
-	if len(chunk) > 0 {
-		if err := flush(); err != nil {
-			return nil, nil, err
-		}
-	}
-	if len(all) == 1 && len(all[0]) <= maxInline {
-		return all[0], nil, nil
-	}
-	return nil, all, nil
+	return compress(text)
 }
 
 // decodeDeltas is the inverse of encodeDeltas, by name of the page.
-func decodeDeltas(n names, encoded [][]byte) (map[string]*delta, error) {
-	var out map[string]*delta
-	for _, b := range encoded {
-		text, err := decompress(b)
-		if err != nil {
+func decodeDeltas(n names, encoded []byte) (map[string]*delta, error) {
+	if encoded == nil {
+		return nil, nil
+	}
+	text, err := decompress(encoded)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*delta{}
+	for l := range bytes.Lines(text) {
+		var d delta
+		if err := json.Unmarshal(l, &d); err != nil {
 			return nil, err
 		}
-		for l := range bytes.Lines(text) {
-			var d delta
-			if err := json.Unmarshal(l, &d); err != nil {
-				return nil, err
-			}
-			if out == nil {
-				out = map[string]*delta{}
-			}
-			out[n.page(d.Key)] = &d
-		}
+		out[n.page(d.Key)] = &d
 	}
 	return out, nil
 }
@@ -100,7 +72,6 @@ type plan struct {
 	id       string
 	from, to *root
 	versions []uint64
-	parts    []*corev1.ConfigMap
 }
 
 // draft builds a plan.
@@ -196,22 +167,14 @@ func (d *draft) history(entries []state.Entry) {
 	}
 }
 
-// encode puts the deltas into the root or into parts.
-func (d *draft) encode(maxInline int) error {
-	inline, parts, err := encodeDeltas(d.order, maxInline)
-	if err != nil {
+// encode puts the deltas into the root.
+func (d *draft) encode(maxInline int) (err error) {
+	to := d.plan.to
+	if to.inline, err = encodeDeltas(d.order); err != nil {
 		return err
 	}
-	to := d.plan.to
-	to.inline = inline
-	for i, b := range parts {
-		name := d.names.part(to.page.seq, d.plan.id, i)
-		to.head.Parts = append(to.head.Parts, name)
-		cm := &corev1.ConfigMap{
-			ObjectMeta: d.names.meta(name, logPart), BinaryData: map[string][]byte{commitEntry: b},
-		}
-		cm.Annotations = map[string]string{seqAnnotation: fmt.Sprint(to.page.seq)}
-		d.plan.parts = append(d.plan.parts, cm)
+	if len(to.inline) > maxInline {
+		return fmt.Errorf("%w: %w: it has %d bytes", state.ErrInvalid, errTooLarge, len(to.inline))
 	}
 	for _, change := range d.order {
 		if to.commit == nil {

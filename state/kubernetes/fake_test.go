@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/zeta-scaler/zeta-scaler/kube"
 )
 
 var resource = schema.GroupResource{Resource: "configmaps"}
@@ -26,7 +28,7 @@ var errLost = errors.New("connection reset by peer")
 type server struct {
 	mu       sync.Mutex
 	revision int
-	objects  map[string]*corev1.ConfigMap
+	objects  map[string]*configMap
 	writes   int
 	requests int
 	// fault decides about a request before it is executed; nil lets all pass.
@@ -47,7 +49,7 @@ const (
 	delayed
 )
 
-func newServer() *server { return &server{objects: map[string]*corev1.ConfigMap{}} }
+func newServer() *server { return &server{objects: map[string]*configMap{}} }
 
 func (s *server) do(ctx context.Context, verb, name string, execute func() error) error {
 	if err := ctx.Err(); err != nil {
@@ -82,7 +84,15 @@ func (s *server) do(ctx context.Context, verb, name string, execute func() error
 	return nil
 }
 
-func (s *server) store(cm *corev1.ConfigMap) error {
+// copy shares nothing with the original.
+func (cm *configMap) copy() *configMap {
+	c := *cm
+	c.ObjectMeta = *cm.DeepCopy() // of the metadata
+	c.Data, c.BinaryData = maps.Clone(cm.Data), maps.Clone(cm.BinaryData)
+	return &c
+}
+
+func (s *server) store(cm *configMap) error {
 	size := 0
 	for _, v := range cm.Data {
 		size += len(v)
@@ -100,28 +110,28 @@ func (s *server) store(cm *corev1.ConfigMap) error {
 	return nil
 }
 
-func (s *server) Get(ctx context.Context, name string, _ metav1.GetOptions) (out *corev1.ConfigMap, err error) {
+func (s *server) Get(ctx context.Context, name string) (out *configMap, err error) {
 	err = s.do(ctx, "get", name, func() error {
 		cm, ok := s.objects[name]
 		if !ok {
 			return apierrors.NewNotFound(resource, name)
 		}
-		out = cm.DeepCopy()
+		out = cm.copy()
 		return nil
 	})
 	return out, err
 }
 
-func (s *server) List(ctx context.Context, o metav1.ListOptions) (out *corev1.ConfigMapList, err error) {
-	selector, err := labels.Parse(o.LabelSelector)
+func (s *server) List(ctx context.Context, o kube.Select) (out *kube.List[configMap], err error) {
+	selector, err := labels.Parse(o.Labels)
 	if err != nil {
 		return nil, err
 	}
 	err = s.do(ctx, "list", "", func() error {
-		out = &corev1.ConfigMapList{}
+		out = &kube.List[configMap]{}
 		for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 			if cm := s.objects[name]; selector.Matches(labels.Set(cm.Labels)) {
-				out.Items = append(out.Items, *cm.DeepCopy())
+				out.Items = append(out.Items, *cm.copy())
 			}
 		}
 		return nil
@@ -129,21 +139,23 @@ func (s *server) List(ctx context.Context, o metav1.ListOptions) (out *corev1.Co
 	return out, err
 }
 
-func (s *server) Create(ctx context.Context, cm *corev1.ConfigMap, _ metav1.CreateOptions) (out *corev1.ConfigMap, err error) {
-	err = s.do(ctx, "create", cm.Name, func() error {
+func (s *server) Create(ctx context.Context, cm *configMap) (*configMap, error) {
+	var out atomic.Pointer[configMap] // a late request is carried out after the answer
+	err := s.do(ctx, "create", cm.Name, func() error {
 		if s.objects[cm.Name] != nil {
 			return apierrors.NewAlreadyExists(resource, cm.Name)
 		}
-		stored := cm.DeepCopy()
+		stored := cm.copy()
 		stored.UID = types.UID("uid-" + strconv.Itoa(s.revision))
-		defer func() { out = stored.DeepCopy() }()
+		defer func() { out.Store(stored.copy()) }()
 		return s.store(stored)
 	})
-	return out, err
+	return out.Load(), err
 }
 
-func (s *server) Update(ctx context.Context, cm *corev1.ConfigMap, _ metav1.UpdateOptions) (out *corev1.ConfigMap, err error) {
-	err = s.do(ctx, "update", cm.Name, func() error {
+func (s *server) Update(ctx context.Context, name string, cm *configMap) (*configMap, error) {
+	var out atomic.Pointer[configMap] // a late request is carried out after the answer
+	err := s.do(ctx, "update", name, func() error {
 		have := s.objects[cm.Name]
 		switch {
 		case have == nil:
@@ -153,20 +165,20 @@ func (s *server) Update(ctx context.Context, cm *corev1.ConfigMap, _ metav1.Upda
 		case cm.ResourceVersion != have.ResourceVersion || cm.UID != have.UID:
 			return apierrors.NewConflict(resource, cm.Name, errors.New("the object has been modified"))
 		}
-		stored := cm.DeepCopy()
-		defer func() { out = stored.DeepCopy() }()
+		stored := cm.copy()
+		defer func() { out.Store(stored.copy()) }()
 		return s.store(stored)
 	})
-	return out, err
+	return out.Load(), err
 }
 
-func (s *server) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
+func (s *server) Delete(ctx context.Context, name string, p *metav1.Preconditions) error {
 	return s.do(ctx, "delete", name, func() error {
 		have := s.objects[name]
 		if have == nil {
 			return apierrors.NewNotFound(resource, name)
 		}
-		if p := o.Preconditions; p != nil && (*p.UID != have.UID || *p.ResourceVersion != have.ResourceVersion) {
+		if p != nil && (*p.UID != have.UID || *p.ResourceVersion != have.ResourceVersion) {
 			return apierrors.NewConflict(resource, name, errors.New("precondition failed"))
 		}
 		delete(s.objects, name)

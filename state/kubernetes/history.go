@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -65,7 +63,7 @@ func (h history) size() int {
 	return n
 }
 
-func (h history) write(cm *corev1.ConfigMap) {
+func (h history) write(cm *configMap) {
 	if h.recent != "" {
 		cm.Data[recentEntry] = h.recent
 	}
@@ -74,7 +72,7 @@ func (h history) write(cm *corev1.ConfigMap) {
 	}
 }
 
-func decodeHistory(cm *corev1.ConfigMap) (history, error) {
+func decodeHistory(cm *configMap) (history, error) {
 	h := history{recent: cm.Data[recentEntry]}
 	for name, data := range cm.BinaryData {
 		text, ok := strings.CutPrefix(name, blockPrefix)

@@ -20,18 +20,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
+	"github.com/zeta-scaler/zeta-scaler/kube"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // Defaults of Options.
 const (
 	DefaultName    = "zeta-scaler"
-	DefaultTimeout = 10 * time.Second
+	DefaultTimeout = kube.DefaultTimeout
 	DefaultHistory = 256 << 10
 )
 
@@ -43,13 +41,13 @@ const maxHistory = 700 << 10
 type Options struct {
 	// Namespace is where the ConfigMaps are; empty is the namespace of the pod
 	// or of the kubeconfig's current context.
-	Namespace string
+	Namespace string `yaml:"namespace"`
 	// Name is the name of the root and the prefix of all other names: a DNS
 	// label of at most 40 characters, "zeta-scaler" if empty. Two services in
 	// one namespace need two names.
-	Name string
+	Name string `yaml:"name" check:"required"`
 	// Kubeconfig is a file; empty is the service account of the pod.
-	Kubeconfig string
+	Kubeconfig string `yaml:"kubeconfig" check:"kubeconfig"`
 	// Timeout bounds each request, 10 s if 0.
 	Timeout time.Duration
 	// HistoryBytes is how much history a scope may have, 1 KiB to 700 KiB as it is
@@ -57,18 +55,10 @@ type Options struct {
 	HistoryBytes int
 	// Logger gets what an operator may have to know; nil discards it.
 	Logger *slog.Logger
+	// Budget bounds the requests together with those of others, nil does not.
+	Budget *kube.Budget
 	// Transport, if not nil, wraps the connection to the API server.
 	Transport func(http.RoundTripper) http.RoundTripper
-}
-
-// configMaps is what the store needs of a client: no more rights than get,
-// list, create, update and delete.
-type configMaps interface {
-	Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.ConfigMap, error)
-	List(ctx context.Context, o metav1.ListOptions) (*corev1.ConfigMapList, error)
-	Create(ctx context.Context, cm *corev1.ConfigMap, o metav1.CreateOptions) (*corev1.ConfigMap, error)
-	Update(ctx context.Context, cm *corev1.ConfigMap, o metav1.UpdateOptions) (*corev1.ConfigMap, error)
-	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
 }
 
 // Store is a state.Store in ConfigMaps. Any number of processes may use the
@@ -99,30 +89,19 @@ var _ state.Store = (*Store)(nil)
 // Open connects, and creates the root if there is none. It fails if the API
 // server cannot be reached or refuses.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	config, namespace, err := ClientConfig(o.Kubeconfig)
+	client, err := kube.Open(kube.Options{
+		Kubeconfig: o.Kubeconfig, Timeout: o.Timeout, Transport: o.Transport, Budget: o.Budget,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the state in ConfigMaps: %w", err)
 	}
 	if o.Namespace == "" {
-		o.Namespace = namespace
+		o.Namespace = client.Namespace()
 	}
 	if o.Namespace == "" {
 		return nil, errors.New("opening the state in ConfigMaps: no namespace is known: set state.namespace")
 	}
-	if o.Transport != nil {
-		config.Wrap(o.Transport)
-	}
-	// Protobuf is a third of JSON and does not turn compressed history into
-	// base64. At most atOnce requests are under way; the API server's own fair
-	// queueing does the rest.
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("opening the state in ConfigMaps: %w", err)
-	}
-	return open(ctx, client.CoreV1().ConfigMaps(o.Namespace), o)
+	return open(ctx, kube.In[configMap](client, kube.ConfigMaps, o.Namespace), o)
 }
 
 func open(ctx context.Context, client configMaps, o Options) (*Store, error) {

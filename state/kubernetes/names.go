@@ -22,15 +22,12 @@ const (
 	partLabel  = "zeta-scaler.io/part"
 	// scopeAnnotation holds the key, for people.
 	scopeAnnotation = "zeta-scaler.io/scope"
-	// seqAnnotation is the number of the commit that a part belongs to.
-	seqAnnotation = "zeta-scaler.io/commit"
 )
 
 // Values of partLabel.
 const (
 	rootPart = "root"
 	pagePart = "scope"
-	logPart  = "commit"
 )
 
 // maxName leaves room for what is appended, within the 63 characters of a
@@ -51,11 +48,6 @@ func newNames(namespace, root string) (names, error) {
 // page is the name of the page of a key. Keys may be long and hold any
 // characters, so the name holds a hash.
 func (n names) page(key string) string { return n.root + "-" + hash(key) }
-
-// part is the name of one part of a commit that is too large for the root.
-func (n names) part(seq uint64, id string, i int) string {
-	return fmt.Sprintf("%s-commit-%d-%s-%d", n.root, seq, id, i)
-}
 
 func (n names) selector() string {
 	return managedByLabel + "=" + managedBy + "," + stateLabel + "=" + n.root

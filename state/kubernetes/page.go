@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/zeta-scaler/zeta-scaler/kube"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -76,8 +76,9 @@ func (p *page) entryName(r ref) string {
 }
 
 // encode returns the ConfigMap of the page.
-func (p *page) encode() (*corev1.ConfigMap, error) {
-	cm := &corev1.ConfigMap{
+func (p *page) encode() (*configMap, error) {
+	cm := &configMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: kube.ConfigMaps.APIVersion(), Kind: "ConfigMap"},
 		ObjectMeta: *p.meta.DeepCopy(), Data: map[string]string{}, BinaryData: map[string][]byte{},
 	}
 	x := index{Format: format, Seq: p.seq, Key: p.key, Records: make([]indexEntry, 0, len(p.records))}
@@ -97,8 +98,8 @@ func (p *page) encode() (*corev1.ConfigMap, error) {
 }
 
 // decodePage is the inverse of encode.
-func decodePage(cm *corev1.ConfigMap) (page, error) {
-	p := page{meta: *cm.ObjectMeta.DeepCopy(), records: map[ref]record{}}
+func decodePage(cm *configMap) (page, error) {
+	p := page{meta: *cm.DeepCopy(), records: map[ref]record{}}
 	p.meta.ManagedFields = nil // the API server keeps them
 	var x index
 	if err := json.Unmarshal([]byte(cm.Data[indexEntryName]), &x); err != nil {

@@ -7,10 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/zeta-scaler/zeta-scaler/kube"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -79,8 +78,8 @@ func (s *Store) committed(r *root, p *page) (*page, error) {
 	return p.with(d, r.page.seq, s.historyBytes)
 }
 
-// readAll returns all pages as of one moment, by name. The API server answers a list, in however many
-// pieces, as of one moment too, the root and its parts among it.
+// readAll returns all pages as of one moment, by name. The API server answers a
+// list, in however many pieces, as of one moment too, the root among it.
 func (s *Store) readAll(ctx context.Context) (map[string]*page, error) {
 	r, err := s.readRoot(ctx)
 	if err != nil {
@@ -90,61 +89,43 @@ func (s *Store) readAll(ctx context.Context) (map[string]*page, error) {
 		return s.overlay(r, pages)
 	}
 	var pages map[string]*page
-	r, pages, _, err = s.fetchAll(ctx)
+	r, pages, err = s.fetchAll(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return s.overlay(r, pages)
 }
 
-// fetchAll lists everything and returns the pages as they are stored, with the
-// ConfigMaps that hold parts of commits.
-func (s *Store) fetchAll(ctx context.Context) (*root, map[string]*page, []*corev1.ConfigMap, error) {
+// fetchAll lists everything and returns the pages as they are stored.
+func (s *Store) fetchAll(ctx context.Context) (*root, map[string]*page, error) {
 	found, err := s.list(ctx)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	r, err := s.listedRoot(found)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	pages := make(map[string]*page, len(found))
-	var parts []*corev1.ConfigMap
-	for name, cm := range found {
-		switch cm.Labels[partLabel] {
-		case pagePart:
-			p, err := decodePage(cm)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			pages[name] = &p
-		case logPart:
-			parts = append(parts, cm)
-		}
-	}
-	s.cache.fill(r, maps.Clone(pages))
-	return r, pages, parts, nil
-}
-
-// listedRoot decodes the root with its commit from a list.
-func (s *Store) listedRoot(found map[string]*corev1.ConfigMap) (*root, error) {
 	cm := found[s.names.root]
 	if cm == nil {
-		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.names.namespace, s.names.root, errNoRoot)
+		return nil, nil, fmt.Errorf("ConfigMap %s/%s: %w", s.names.namespace, s.names.root, errNoRoot)
 	}
 	r, err := decodeRoot(cm)
+	if err == nil {
+		err = r.decodeCommit(s.names)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var parts []*corev1.ConfigMap
-	for _, name := range r.head.Parts {
-		if found[name] == nil { // see readParts
-			parts = nil
-			break
+	pages := make(map[string]*page, len(found))
+	for name, cm := range found {
+		if cm.Labels[partLabel] != pagePart {
+			continue
 		}
-		parts = append(parts, found[name])
+		p, err := decodePage(cm)
+		if err != nil {
+			return nil, nil, err
+		}
+		pages[name] = &p
 	}
-	return r, r.decodeCommit(s.names, parts)
+	s.cache.fill(r, maps.Clone(pages))
+	return r, pages, nil
 }
 
 // overlay adds the root's commit to all pages that lack it.
@@ -160,9 +141,9 @@ func (s *Store) overlay(r *root, pages map[string]*page) (map[string]*page, erro
 }
 
 // list reads all ConfigMaps of the store as of one moment, by name.
-func (s *Store) list(ctx context.Context) (map[string]*corev1.ConfigMap, error) {
-	found := map[string]*corev1.ConfigMap{}
-	o := metav1.ListOptions{LabelSelector: s.names.selector(), Limit: perPage}
+func (s *Store) list(ctx context.Context) (map[string]*configMap, error) {
+	found := map[string]*configMap{}
+	o := kube.Select{Labels: s.names.selector(), Limit: perPage}
 	for {
 		short, cancel := s.within(ctx)
 		list, err := s.client.List(short, o)
@@ -179,7 +160,7 @@ func (s *Store) list(ctx context.Context) (map[string]*corev1.ConfigMap, error) 
 		for i := range list.Items {
 			found[list.Items[i].Name] = &list.Items[i]
 		}
-		if o.Continue = list.Continue; o.Continue == "" {
+		if o.Continue = list.Metadata.Continue; o.Continue == "" {
 			return found, nil
 		}
 	}

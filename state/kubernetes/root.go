@@ -8,9 +8,10 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/zeta-scaler/zeta-scaler/kube"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // root is the content of the root ConfigMap.
@@ -21,7 +22,7 @@ type root struct {
 	// commit is what the last commit changes in pages, by name. Nil: nothing, or
 	// it is known to be in all of them already.
 	commit map[string]*delta
-	// inline is the encoded commit, nil if it is in parts.
+	// inline is the encoded commit.
 	inline []byte
 }
 
@@ -36,8 +37,6 @@ type head struct {
 	// resource version, so that a request of that commit that is still under way
 	// is refused.
 	Fence string `json:"fence,omitempty"`
-	// Parts are the ConfigMaps that hold the commit, if it is too large for this one.
-	Parts []string `json:"parts,omitempty"`
 }
 
 const (
@@ -49,18 +48,22 @@ const (
 
 func (r *root) revision() string { return r.page.meta.ResourceVersion }
 
+// leader is the stored Leader record, zero if there is none.
+func (r *root) leader() state.Record {
+	return r.page.records[ref{state.Leader, state.EpochKey}].record(state.Leader, state.EpochKey)
+}
+
 // next is the root of the following commit, without content yet.
 func (r *root) next(id string) *root {
 	n := &root{page: r.page, head: r.head}
 	n.page.seq++
 	n.page.records = maps.Clone(r.page.records)
-	n.head.Parts = nil
 	n.head.Recent = append(slices.Clone(r.head.Recent), id)
 	n.head.Recent = n.head.Recent[max(0, len(n.head.Recent)-maxRecent):]
 	return n
 }
 
-func (r *root) encode() (*corev1.ConfigMap, error) {
+func (r *root) encode() (*configMap, error) {
 	cm, err := r.page.encode()
 	if err != nil {
 		return nil, err
@@ -76,8 +79,8 @@ func (r *root) encode() (*corev1.ConfigMap, error) {
 	return cm, nil
 }
 
-// decodeRoot reads all but the parts of the commit.
-func decodeRoot(cm *corev1.ConfigMap) (*root, error) {
+// decodeRoot is the inverse of encode, the commit aside.
+func decodeRoot(cm *configMap) (*root, error) {
 	p, err := decodePage(cm)
 	if err != nil {
 		return nil, err
@@ -89,18 +92,9 @@ func decodeRoot(cm *corev1.ConfigMap) (*root, error) {
 	return r, nil
 }
 
-// decodeCommit decodes the commit from the root or from its parts.
-func (r *root) decodeCommit(n names, parts []*corev1.ConfigMap) error {
-	encoded := [][]byte{}
-	if r.inline != nil {
-		encoded = append(encoded, r.inline)
-	}
-	for _, cm := range parts {
-		encoded = append(encoded, cm.BinaryData[commitEntry])
-	}
-	var err error
-	r.commit, err = decodeDeltas(n, encoded)
-	if err != nil {
+// decodeCommit decodes the commit.
+func (r *root) decodeCommit(n names) (err error) {
+	if r.commit, err = decodeDeltas(n, r.inline); err != nil {
 		return fmt.Errorf("ConfigMap %s is damaged: reading commit %d: %w", r.page.meta.Name, r.page.seq, err)
 	}
 	return nil
@@ -115,7 +109,7 @@ func (s *Store) ensureRoot(ctx context.Context) error {
 	}
 	short, cancel := s.within(ctx)
 	defer cancel()
-	list, err := s.client.List(short, metav1.ListOptions{LabelSelector: s.names.selector(), Limit: 2})
+	list, err := s.client.List(short, kube.Select{Labels: s.names.selector(), Limit: 2})
 	if err != nil {
 		return s.explain("listing", s.names.root, err)
 	}
@@ -129,7 +123,7 @@ func (s *Store) ensureRoot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.client.Create(short, cm, metav1.CreateOptions{})
+	_, err = s.client.Create(short, cm)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return s.explain("creating", s.names.root, err)
 	}
@@ -147,7 +141,7 @@ func orphaned(n names) error {
 // readRoot asks the API server for the root. What the cache knows about the
 // same revision is used again.
 func (s *Store) readRoot(ctx context.Context) (*root, error) {
-	if err := s.settleDoubt(ctx); err != nil {
+	if err := s.endDoubt(ctx); err != nil {
 		return nil, err
 	}
 	r, err := s.getRoot(ctx)
@@ -157,11 +151,7 @@ func (s *Store) readRoot(ctx context.Context) (*root, error) {
 	if known := s.cache.root(r.revision()); known != nil {
 		return known, nil
 	}
-	parts, err := s.readParts(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.decodeCommit(s.names, parts); err != nil {
+	if err := r.decodeCommit(s.names); err != nil {
 		return nil, err
 	}
 	s.cache.reset(r)
@@ -181,31 +171,14 @@ func (s *Store) getRoot(ctx context.Context) (*root, error) {
 	return decodeRoot(cm)
 }
 
-// readParts reads the parts of the commit. Parts are deleted only when the
-// commit is in all pages: if one is missing there is nothing left to do.
-func (s *Store) readParts(ctx context.Context, r *root) ([]*corev1.ConfigMap, error) {
-	parts := make([]*corev1.ConfigMap, len(r.head.Parts))
-	for i, name := range r.head.Parts {
-		cm, err := s.getConfigMap(ctx, name)
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, s.explain("reading", name, err)
-		}
-		parts[i] = cm
-	}
-	return parts, nil
-}
-
-func (s *Store) getConfigMap(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+func (s *Store) getConfigMap(ctx context.Context, name string) (*configMap, error) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
-	return s.client.Get(ctx, name, metav1.GetOptions{})
+	return s.client.Get(ctx, name)
 }
 
-func (s *Store) update(ctx context.Context, cm *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+func (s *Store) update(ctx context.Context, cm *configMap) (*configMap, error) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
-	return s.client.Update(ctx, cm, metav1.UpdateOptions{FieldManager: managedBy})
+	return s.client.Update(ctx, cm.Name, cm)
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -15,37 +15,36 @@ func apply(t testing.TB, s state.Store, kind state.Kind, key string, version uin
 	t.Helper()
 	p, err := state.NewPut(kind, key, version, value)
 	require.NoError(t, err)
-	versions, err := s.Apply(t.Context(), state.Batch{Puts: []state.Put{p}})
+	versions, err := s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{p}})
 	if err != nil {
 		return 0, err
 	}
 	return versions[0], nil
 }
 
-// A leader that was replaced writes nothing, not even what nobody else wrote,
-// and whatever its cache remembers.
-func TestFencedStoreRefusesAnOldEpoch(t *testing.T) {
+// Whatever the cache of a replaced leader remembers.
+func TestFenceIsReadAnew(t *testing.T) {
 	srv := newServer()
 	first, second := openOn(t, srv), openOn(t, srv)
 	one, err := apply(t, first, state.Leader, state.EpochKey, 0, state.LeaderRecord{Epoch: 1, Holder: "first"})
 	require.NoError(t, err)
-	old := first.Fenced(1)
-	a, err := apply(t, old, state.Decision, "a", 0, 1)
-	require.NoError(t, err)
+	old, now := state.Decisions(first, 1), state.Decisions(second, 2)
+	w := state.NewWrite(first, 1)
+	require.NoError(t, old.Put(w, "a", state.DecisionRecord{}))
+	require.NoError(t, w.Commit(t.Context()))
 	_, err = apply(t, second, state.Leader, state.EpochKey, one, state.LeaderRecord{Epoch: 2, Holder: "second"})
 	require.NoError(t, err)
 
-	_, err = apply(t, old, state.Decision, "a", a, 2)
-	require.ErrorIs(t, err, state.ErrConflict)
-	require.ErrorContains(t, err, "epoch 1 is over, second leads under epoch 2")
-	_, err = apply(t, old, state.Decision, "new", 0, 2)
-	require.ErrorIs(t, err, state.ErrConflict)
-	_, err = apply(t, second.Fenced(2), state.Decision, "a", a, 3)
-	require.NoError(t, err)
-	_, err = apply(t, first, state.Control, "a", 0, 3)
-	require.NoError(t, err, "operators write through any replica")
-	require.NoError(t, old.Close())
-	require.NoError(t, first.Check(t.Context()), "the view was closed, not the store")
+	for _, key := range []string{"a", "new"} {
+		w := state.NewWrite(first, 1)
+		require.NoError(t, old.Put(w, key, state.DecisionRecord{}))
+		err := w.Commit(t.Context())
+		require.ErrorIs(t, err, state.ErrFenced)
+		require.ErrorContains(t, err, "epoch 1 is over, second leads under epoch 2")
+		w = state.NewWrite(second, 2)
+		require.NoError(t, now.Put(w, key, state.DecisionRecord{}))
+		require.NoError(t, w.Commit(t.Context()))
+	}
 }
 
 func TestQuietTickIsOneRequest(t *testing.T) {
@@ -75,54 +74,46 @@ func TestReadsOfWhatIsKnownAreOneRequest(t *testing.T) {
 	require.Equal(t, 3, srv.requests-before)
 }
 
+// Whoever spreads the same commit may be the one that makes the page.
+func TestAPageThatSomebodyElseMadeMeanwhile(t *testing.T) {
+	srv := newServer()
+	s := openOn(t, srv)
+	name := s.names.page("a")
+	srv.fault = func(verb, object string) fate {
+		if verb == "create" && object == name && srv.objects[name] == nil {
+			cm, err := s.orEmpty(nil, "a").encode()
+			require.NoError(t, err)
+			cm.UID = "theirs"
+			require.NoError(t, srv.store(cm))
+		}
+		return pass
+	}
+	_, err := apply(t, s, state.Decision, "a", 0, 7)
+	require.NoError(t, err)
+	p, err := decodePage(srv.objects[name])
+	require.NoError(t, err)
+	require.Equal(t, "7", p.records[ref{state.Decision, "a"}].value)
+	require.Equal(t, types.UID("theirs"), p.meta.UID)
+}
+
 func TestEmptyPagesGoAndVersionsStay(t *testing.T) {
 	srv := newServer()
 	s := openOn(t, srv)
 	v, err := apply(t, s, state.Decision, "gone", 0, 1)
 	require.NoError(t, err)
-	_, err = s.Apply(t.Context(), state.Batch{Removes: []state.Remove{{Kind: state.Decision, Key: "gone"}}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Removes: []state.Remove{{Kind: state.Decision, Key: "gone"}}})
 	require.NoError(t, err)
-	require.NoError(t, s.Trim(t.Context(), 10, time.Time{}))
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 10}))
 	require.Contains(t, srv.objects, s.names.page("gone"), "the last commit is about it")
 	_, err = apply(t, s, state.Decision, "other", 0, 1)
 	require.NoError(t, err)
-	require.NoError(t, s.Trim(t.Context(), 10, time.Time{}))
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 10}))
 	require.NotContains(t, srv.objects, s.names.page("gone"))
 	require.Contains(t, srv.objects, s.names.page("other"))
 
 	again, err := apply(t, s, state.Decision, "gone", 0, 1)
 	require.NoError(t, err)
 	require.Greater(t, again, v)
-}
-
-func TestPartsOfDeadCommitsAreSweptAway(t *testing.T) {
-	srv := newServer()
-	s := openOn(t, srv)
-	s.maxInline = 1
-	srv.fault = func(verb, name string) fate {
-		if verb == "update" && name == s.names.root || verb == "delete" {
-			return lost
-		}
-		return pass
-	}
-	require.Error(t, round(t, s, 1))
-	srv.fault = nil
-	parts := func() (n int) {
-		for name := range srv.objects {
-			if strings.Contains(name, "-commit-") {
-				n++
-			}
-		}
-		return n
-	}
-	require.Equal(t, 1, parts())
-	s = openOn(t, srv)
-	require.NoError(t, s.Trim(t.Context(), 10, time.Time{}))
-	require.Equal(t, 1, parts(), "its writer might still commit it")
-	require.NoError(t, round(t, s, 1))
-	require.Equal(t, 1, rounds(t, s))
-	require.NoError(t, openOn(t, srv).Trim(t.Context(), 10, time.Time{}))
-	require.Zero(t, parts())
 }
 
 func TestMissingRoot(t *testing.T) {
@@ -145,7 +136,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `scope "a" would have`)
 	_, err = apply(t, s, state.Tick, "a", 0, strings.Repeat("x", 1<<20))
 	require.ErrorIs(t, err, state.ErrInvalid)
-	_, err = s.Apply(t.Context(), state.Batch{History: []state.Entry{
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{History: []state.Entry{
 		{Scope: "a", Kind: "decision", Value: fmt.Appendf(nil, "%q", strings.Repeat("x", 1<<20))},
 	}})
 	require.ErrorIs(t, err, state.ErrInvalid)

@@ -1,14 +1,13 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,12 +29,12 @@ func (t trimmed) covers(p *page, maxRecords int, oldest time.Time) bool {
 		(t.oldest.IsZero() || !t.oldest.Before(oldest))
 }
 
-// Trim rewrites the pages that have too much, each for itself, and deletes
-// pages that are empty and parts of commits that nobody needs. A page that
-// somebody else writes at the same time is left for the next time.
-func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) error {
-	if maxRecords < 0 {
-		return fmt.Errorf("%w: at most %d history records per scope", state.ErrInvalid, maxRecords)
+// Trim rewrites the pages that have too much, each for itself, and deletes pages
+// that are empty. A page that somebody else writes at the same time is left for
+// the next time.
+func (s *Store) Trim(ctx context.Context, keep state.Retention) error {
+	if err := keep.Validate(); err != nil {
+		return err
 	}
 	if err := s.usable(ctx); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) erro
 		return err
 	}
 	defer s.stopWriting()
-	r, err := s.settledRoot(ctx, true)
+	r, err := s.spreadRoot(ctx, true)
 	if errors.Is(err, errMoved) {
 		return nil // others are busy: the next time will do
 	}
@@ -53,16 +52,19 @@ func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) erro
 	}
 	pages := s.cache.all(r)
 	if pages == nil {
-		var parts []*corev1.ConfigMap
-		if r, pages, parts, err = s.fetchAll(ctx); err != nil {
+		if r, pages, err = s.fetchAll(ctx); err != nil {
 			return err
 		}
-		s.sweep(ctx, r, parts)
 	}
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
-	for _, p := range pages {
-		g.Go(func() error { return s.trimPage(within, r, p, maxRecords, oldest) })
+	gone := forgotten(pages, keep.Gone)
+	for name, p := range pages {
+		keep := keep
+		if gone[name] {
+			keep.Records = 0
+		}
+		g.Go(func() error { return s.trimPage(within, r, p, keep.Records, keep.Oldest) })
 	}
 	return g.Wait()
 }
@@ -73,7 +75,7 @@ func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) erro
 func (s *Store) trimPage(ctx context.Context, r *root, p *page, maxRecords int, oldest time.Time) error {
 	name := p.meta.Name
 	if r.commit[name] != nil && p.seq < r.page.seq {
-		return nil // not settled: the next write does it
+		return nil // not spread: the next write does it
 	}
 	if p.empty() {
 		if r.commit[name] != nil {
@@ -113,9 +115,7 @@ func (s *Store) trimPage(ctx context.Context, r *root, p *page, maxRecords int, 
 func (s *Store) deletePage(ctx context.Context, r *root, p *page) error {
 	short, cancel := s.within(ctx)
 	defer cancel()
-	err := s.client.Delete(short, p.meta.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &p.meta.UID, ResourceVersion: &p.meta.ResourceVersion},
-	})
+	err := s.client.Delete(short, p.meta.Name, &metav1.Preconditions{UID: &p.meta.UID, ResourceVersion: &p.meta.ResourceVersion})
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return s.explain("deleting", p.meta.Name, err)
 	}
@@ -130,15 +130,23 @@ func (s *Store) deletePage(ctx context.Context, r *root, p *page) error {
 	return nil
 }
 
-// sweep deletes the parts that no root will ever name: their number is taken by
-// another commit.
-func (s *Store) sweep(ctx context.Context, r *root, parts []*corev1.ConfigMap) {
-	var left []string
-	for _, cm := range parts {
-		seq, err := strconv.ParseUint(cm.Annotations[seqAnnotation], 10, 64)
-		if err == nil && seq <= r.page.seq && !slices.Contains(r.head.Parts, cm.Name) {
-			left = append(left, cm.Name)
+// forgotten are the pages of scopes that are gone, but for those with the newest
+// history.
+func forgotten(pages map[string]*page, limit int) map[string]bool {
+	if limit <= 0 {
+		return nil
+	}
+	var gone []string
+	for name, p := range pages {
+		_, exists := p.records[ref{state.Decision, p.key}]
+		if !exists && p.key != state.GlobalKey && !p.history.empty() {
+			gone = append(gone, name)
 		}
 	}
-	s.deleteParts(ctx, left)
+	slices.SortFunc(gone, func(a, b string) int { return cmp.Compare(pages[b].seq, pages[a].seq) })
+	out := map[string]bool{}
+	for _, name := range gone[min(limit, len(gone)):] {
+		out[name] = true
+	}
+	return out
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -67,14 +66,17 @@ func (s *Store) List(ctx context.Context, kind state.Kind) ([]state.Record, erro
 	return out, nil
 }
 
-// Apply checks every version before it changes anything.
-func (s *Store) Apply(ctx context.Context, b state.Batch) ([]uint64, error) {
+// Apply checks the fence and every version before it changes anything.
+func (s *Store) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint64, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.CheckLeader(s.records[state.Leader][state.EpochKey]); err != nil {
 		return nil, err
 	}
 	for _, p := range b.Puts {
@@ -135,9 +137,9 @@ func (s *Store) History(ctx context.Context, f state.Filter) ([]state.Entry, err
 }
 
 // Trim drops what is too old or too much, in one pass from the newest.
-func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) error {
-	if maxRecords < 0 {
-		return fmt.Errorf("%w: at most %d history records per scope", state.ErrInvalid, maxRecords)
+func (s *Store) Trim(ctx context.Context, keep state.Retention) error {
+	if err := keep.Validate(); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,9 +149,10 @@ func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) erro
 	type pile struct{ scope, kind string }
 	count := map[pile]int{}
 	drop := map[int64]bool{}
+	gone := map[string]int{}
 	for _, e := range slices.Backward(s.all) {
 		p := pile{e.Scope, e.Kind}
-		if e.At.Before(oldest) || count[p] == maxRecords {
+		if e.At.Before(keep.Oldest) || count[p] == keep.Records || s.tooMany(gone, e.Scope, keep.Gone) {
 			drop[e.ID] = true
 			continue
 		}
@@ -166,6 +169,18 @@ func (s *Store) Trim(ctx context.Context, maxRecords int, oldest time.Time) erro
 		s.scopes[scope] = entries
 	}
 	return nil
+}
+
+// tooMany numbers the scopes that are gone as they come, and reports whether one
+// is beyond the limit.
+func (s *Store) tooMany(gone map[string]int, scope string, limit int) bool {
+	if _, exists := s.records[state.Decision][scope]; exists || scope == state.GlobalKey || limit <= 0 {
+		return false
+	}
+	if gone[scope] == 0 {
+		gone[scope] = len(gone) + 1
+	}
+	return gone[scope] > limit
 }
 
 // Check fails only after Close.

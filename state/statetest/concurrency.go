@@ -33,7 +33,7 @@ func model(t *testing.T, open Open) {
 		used := map[id]bool{}
 		for range rapid.IntRange(0, 5).Draw(rt, "writes") {
 			x := id{
-				rapid.SampledFrom([]state.Kind{state.Decision, state.Execution, state.Control}).Draw(rt, "kind"),
+				rapid.SampledFrom([]state.Kind{state.Decision, state.Execution, state.Drain, state.Control}).Draw(rt, "kind"),
 				rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(rt, "key"),
 			}
 			if used[x] {
@@ -55,7 +55,7 @@ func model(t *testing.T, open Open) {
 			b.History = []state.Entry{{Scope: "m", At: epoch, Kind: state.DecisionEntry, Value: raw(`{}`)}}
 		}
 
-		versions, err := s.Apply(t.Context(), b)
+		versions, err := s.Apply(t.Context(), state.NoFence, b)
 		if conflict {
 			require.ErrorIs(rt, err, state.ErrConflict)
 		} else {
@@ -72,7 +72,7 @@ func model(t *testing.T, open Open) {
 			entries += len(b.History)
 		}
 		total := 0
-		for _, kind := range []state.Kind{state.Decision, state.Execution, state.Control} {
+		for _, kind := range []state.Kind{state.Decision, state.Execution, state.Drain, state.Control} {
 			records, err := s.List(t.Context(), kind)
 			require.NoError(rt, err)
 			for _, r := range records {
@@ -103,7 +103,7 @@ func update(ctx context.Context, s state.Store, keys []string, by int) error {
 			}
 			b.Puts = append(b.Puts, p)
 		}
-		_, err := s.Apply(ctx, b)
+		_, err := s.Apply(ctx, state.NoFence, b)
 		if !errors.Is(err, state.ErrConflict) {
 			return err
 		}
@@ -173,7 +173,7 @@ func typedRecords(t *testing.T, open Open) {
 		t.Helper()
 		p, err := state.NewPut(kind, key, 0, value)
 		require.NoError(t, err)
-		versions, err := s.Apply(t.Context(), state.Batch{Puts: []state.Put{p}})
+		versions, err := s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{p}})
 		require.NoError(t, err)
 		got, version, err := load()
 		require.NoError(t, err)
@@ -199,6 +199,16 @@ func typedRecords(t *testing.T, open Open) {
 		Booting:       []scaling.Booting{{Target: 5, Deadline: epoch}},
 		CooldownUntil: epoch, BackoffUntil: epoch.Add(time.Second), ActionInFlight: true,
 	}, func() (any, uint64, error) { return load[state.ExecutionRecord](t, s, state.Execution, "prod") })
+	check(state.Drain, "prod", state.DrainRecord{
+		Epoch: 3,
+		Open: &scaling.Drain{
+			ID: "3-1-prod", Scope: "prod", Worker: "zeta-worker-2", State: scaling.DrainDraining, Deadline: epoch,
+			Transitions: []scaling.DrainTransition{{State: scaling.DrainDraining, At: epoch, Reason: "idle"}},
+			Jobs:        []scaling.DrainJob{{ID: "4501", Name: "orders", Mode: "STREAMING", Step: scaling.JobStopping, StopAt: epoch}},
+		},
+		Last:         &scaling.Drain{ID: "2-1-prod", State: scaling.DrainActive, GivenUp: "cancelled"},
+		BackoffUntil: epoch, Failures: 1, Others: map[string]int64{"4502": 1 << 40},
+	}, func() (any, uint64, error) { return load[state.DrainRecord](t, s, state.Drain, "prod") })
 	check(state.Control, state.GlobalKey, state.ControlRecord{
 		Paused: true, Reason: "upgrade", By: "ops", PausedUntil: epoch,
 		MinWorkers: &four, MaxWorkers: &ten, Mode: &webhook, UpdatedAt: epoch,
@@ -229,7 +239,7 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 func apply(t *testing.T, s state.Store, puts ...state.Put) ([]uint64, error) {
 	t.Helper()
-	return s.Apply(t.Context(), state.Batch{Puts: puts})
+	return s.Apply(t.Context(), state.NoFence, state.Batch{Puts: puts})
 }
 
 // put writes one record and returns its new version.

@@ -31,7 +31,7 @@ func fill(t testing.TB, s state.Store, scopes []string, minutes int) {
 			}
 			b.History = append(b.History, e)
 		}
-		_, err := s.Apply(t.Context(), b)
+		_, err := s.Apply(t.Context(), state.NoFence, b)
 		require.NoError(t, err)
 	}
 }
@@ -136,33 +136,33 @@ func trim(t *testing.T, open Open) {
 	s := open(t)
 	ctx := t.Context()
 	fill(t, s, []string{"a", "b"}, 10)
-	require.NoError(t, s.Trim(ctx, 1000, time.Time{}))
+	require.NoError(t, s.Trim(ctx, state.Retention{Records: 1000}))
 	requireHistory(t, s, "a", "a@9", "a@8", "a@7", "a@6", "a@5", "a@4", "a@3", "a@2", "a@1", "a@0")
 
 	// Both kinds are counted for themselves: limits are at minutes 4 and 9.
-	require.NoError(t, s.Trim(ctx, 3, time.Time{}))
+	require.NoError(t, s.Trim(ctx, state.Retention{Records: 3}))
 	requireHistory(t, s, "a", "a@9", "a@8", "a@7", "a@6", "a@4")
 	requireHistory(t, s, "b", "b@9", "b@8", "b@7", "b@6", "b@4")
 
 	// An entry exactly as old as oldest stays.
-	require.NoError(t, s.Trim(ctx, 3, epoch.Add(7*time.Minute)))
+	require.NoError(t, s.Trim(ctx, state.Retention{Records: 3, Oldest: epoch.Add(7 * time.Minute)}))
 	requireHistory(t, s, "a", "a@9", "a@8", "a@7")
 
-	_, err := s.Apply(ctx, state.Batch{History: []state.Entry{
+	_, err := s.Apply(ctx, state.NoFence, state.Batch{History: []state.Entry{
 		{Scope: "a", At: epoch.Add(10 * time.Minute), Kind: state.DecisionEntry, Value: raw(`{}`)},
 		{Scope: "a", At: epoch.Add(11 * time.Minute), Kind: state.DecisionEntry, Value: raw(`{}`)},
 	}})
 	require.NoError(t, err)
-	require.NoError(t, s.Trim(ctx, 3, time.Time{}))
+	require.NoError(t, s.Trim(ctx, state.Retention{Records: 3}))
 	requireHistory(t, s, "a", "a@11", "a@10", "a@9", "a@8")
 
-	require.NoError(t, s.Trim(ctx, 3, epoch.Add(time.Hour)))
+	require.NoError(t, s.Trim(ctx, state.Retention{Records: 3, Oldest: epoch.Add(time.Hour)}))
 	requireHistory(t, s, "a")
-	require.ErrorIs(t, s.Trim(ctx, -1, time.Time{}), state.ErrInvalid)
+	require.ErrorIs(t, s.Trim(ctx, state.Retention{Records: -1}), state.ErrInvalid)
 
 	// IDs keep rising after everything was deleted: a cursor stays valid.
 	before := lastID(t, s, "z")
-	require.NoError(t, s.Trim(ctx, 0, time.Time{}))
+	require.NoError(t, s.Trim(ctx, state.Retention{Records: 0}))
 	requireHistory(t, s, "z")
 	require.Greater(t, lastID(t, s, "z"), before)
 }
@@ -180,11 +180,32 @@ func lastID(t *testing.T, s state.Store, scope string) int64 {
 func trimSmaller(t *testing.T, open Open) {
 	s := open(t)
 	fill(t, s, []string{"a", "b"}, 4)
-	require.NoError(t, s.Trim(t.Context(), 3, time.Time{}))
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 3}))
 	// Nothing was appended since, yet the smaller limit holds for every scope.
-	require.NoError(t, s.Trim(t.Context(), 1, time.Time{}))
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 1}))
 	requireHistory(t, s, "a", "a@3")
 	requireHistory(t, s, "b", "b@3")
+}
+
+func trimGone(t *testing.T, open Open) {
+	s := open(t)
+	for _, key := range []string{"old", "there", "newer", "newest", state.GlobalKey} {
+		fill(t, s, []string{key}, 2)
+	}
+	put(t, s, state.Decision, "there", 0, `{}`)
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 10, Gone: 2}))
+	requireHistory(t, s, "old")
+	for _, key := range []string{"there", "newer", "newest"} {
+		requireHistory(t, s, key, key+"@1", key+"@0")
+	}
+	all, err := s.History(t.Context(), state.Filter{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, all, 8, "and that of the whole service")
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 10}))
+	requireHistory(t, s, "newer", "newer@1", "newer@0")
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 10, Gone: 1}))
+	requireHistory(t, s, "newer")
+	requireHistory(t, s, "newest", "newest@1", "newest@0")
 }
 
 func requireHistory(t *testing.T, s state.Store, scope string, want ...string) {

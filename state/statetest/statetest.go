@@ -18,26 +18,29 @@ type Open func(t testing.TB) state.Store
 // RunConformance checks everything that state.Store promises.
 func RunConformance(t *testing.T, open Open) {
 	for name, test := range map[string]func(*testing.T, Open){
-		"missing record":                      missingRecord,
-		"compare and set":                     compareAndSet,
-		"a version is never reused":           versionNeverReused,
-		"a value is the caller's own":         valueIsCopied,
-		"keys and values are kept exactly":    exactKeysAndValues,
-		"list is of one kind, sorted by key":  list,
-		"a batch is all or nothing":           allOrNothing,
-		"a batch names a record once":         invalidBatches,
-		"remove":                              remove,
-		"history filters":                     historyFilters,
-		"history pages":                       historyPages,
-		"history refuses bad filters":         invalidFilters,
-		"trim by count and by age":            trim,
-		"trim after a smaller limit":          trimSmaller,
-		"cancelled context":                   cancelled,
-		"closed store":                        closed,
-		"model":                               model,
-		"concurrent writers lose no update":   concurrentCounter,
-		"a reader never sees half of a batch": concurrentPairs,
-		"typed records":                       typedRecords,
+		"missing record":                            missingRecord,
+		"compare and set":                           compareAndSet,
+		"a version is never reused":                 versionNeverReused,
+		"a value is the caller's own":               valueIsCopied,
+		"keys and values are kept exactly":          exactKeysAndValues,
+		"list is of one kind, sorted by key":        list,
+		"a batch is all or nothing":                 allOrNothing,
+		"a batch names a record once":               invalidBatches,
+		"remove":                                    remove,
+		"history filters":                           historyFilters,
+		"history pages":                             historyPages,
+		"history refuses bad filters":               invalidFilters,
+		"trim by count and by age":                  trim,
+		"trim after a smaller limit":                trimSmaller,
+		"trim what is of scopes that are gone":      trimGone,
+		"cancelled context":                         cancelled,
+		"closed store":                              closed,
+		"model":                                     model,
+		"concurrent writers lose no update":         concurrentCounter,
+		"a reader never sees half of a batch":       concurrentPairs,
+		"typed records":                             typedRecords,
+		"a leader that was replaced writes nothing": fence,
+		"leaders that replace each other":           concurrentLeaders,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -82,7 +85,7 @@ func versionNeverReused(t *testing.T, open Open) {
 		v := put(t, s, state.Execution, "a", 0, `{}`)
 		require.False(t, seen[v], "version %d came back after a removal", v)
 		seen[v] = true
-		_, err := s.Apply(t.Context(), state.Batch{Removes: []state.Remove{{Kind: state.Execution, Key: "a"}}})
+		_, err := s.Apply(t.Context(), state.NoFence, state.Batch{Removes: []state.Remove{{Kind: state.Execution, Key: "a"}}})
 		require.NoError(t, err)
 	}
 }
@@ -91,7 +94,7 @@ func valueIsCopied(t *testing.T, open Open) {
 	s := open(t)
 	value := raw(`{"n":1}`)
 	at := time.Unix(1700000000, 0).UTC()
-	_, err := s.Apply(t.Context(), state.Batch{
+	_, err := s.Apply(t.Context(), state.NoFence, state.Batch{
 		Puts:    []state.Put{{Kind: state.Decision, Key: "a", Value: value}},
 		History: []state.Entry{{Scope: "a", At: at, Action: "NO_ACTION", Kind: state.DecisionEntry, Value: value}},
 	})
@@ -148,7 +151,7 @@ func allOrNothing(t *testing.T, open Open) {
 	s := open(t)
 	a := put(t, s, state.Decision, "a", 0, `1`)
 	put(t, s, state.Decision, "gone", 0, `1`)
-	_, err := s.Apply(t.Context(), state.Batch{
+	_, err := s.Apply(t.Context(), state.NoFence, state.Batch{
 		Puts: []state.Put{
 			{Kind: state.Decision, Key: "a", Version: a, Value: raw(`2`)},
 			{Kind: state.Decision, Key: "new", Value: raw(`2`)},
@@ -180,11 +183,11 @@ func invalidBatches(t *testing.T, open Open) {
 		"history valueless": {History: []state.Entry{{Scope: "a", Kind: "decision"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.Apply(t.Context(), b)
+			_, err := s.Apply(t.Context(), state.NoFence, b)
 			require.ErrorIs(t, err, state.ErrInvalid)
 		})
 	}
-	versions, err := s.Apply(t.Context(), state.Batch{})
+	versions, err := s.Apply(t.Context(), state.NoFence, state.Batch{})
 	require.NoError(t, err)
 	require.Empty(t, versions)
 	records, err := s.List(t.Context(), state.Decision)
@@ -197,7 +200,7 @@ func remove(t *testing.T, open Open) {
 	put(t, s, state.Decision, "a", 0, `1`)
 	put(t, s, state.Execution, "a", 0, `1`)
 	for range 2 { // the second one finds nothing, which is no error
-		versions, err := s.Apply(t.Context(), state.Batch{
+		versions, err := s.Apply(t.Context(), state.NoFence, state.Batch{
 			Puts:    []state.Put{},
 			Removes: []state.Remove{{Kind: state.Decision, Key: "a"}},
 		})
@@ -214,7 +217,7 @@ func cancelled(t *testing.T, open Open) {
 	s := open(t)
 	ctx, cancel := contextWithCancel(t)
 	cancel()
-	_, err := s.Apply(ctx, state.Batch{Puts: []state.Put{{Kind: state.Tick, Key: "a", Value: raw(`{}`)}}})
+	_, err := s.Apply(ctx, state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Tick, Key: "a", Value: raw(`{}`)}}})
 	require.ErrorIs(t, err, ctx.Err())
 	_, err = s.Get(t.Context(), state.Tick, "a")
 	require.ErrorIs(t, err, state.ErrNotFound)
@@ -233,7 +236,7 @@ func closed(t *testing.T, open Open) {
 	require.ErrorIs(t, err, state.ErrClosed)
 	_, err = s.History(t.Context(), state.Filter{Limit: 1})
 	require.ErrorIs(t, err, state.ErrClosed)
-	_, err = s.Apply(t.Context(), state.Batch{Puts: []state.Put{{Kind: state.Tick, Key: "a", Value: raw(`{}`)}}})
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Tick, Key: "a", Value: raw(`{}`)}}})
 	require.ErrorIs(t, err, state.ErrClosed)
-	require.ErrorIs(t, s.Trim(t.Context(), 1, time.Time{}), state.ErrClosed)
+	require.ErrorIs(t, s.Trim(t.Context(), state.Retention{Records: 1}), state.ErrClosed)
 }

@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// actionsPerPage is how many actions a page shows: each has several lines.
+const actionsPerPage = 30
+
+// choice is one value of a field that filters.
+type choice struct {
+	Value    string
+	Selected bool
+}
+
+func choices[T ~string](all []T, selected string) []choice {
+	out := make([]choice, len(all))
+	for i, v := range all {
+		out[i] = choice{string(v), string(v) == selected}
+	}
+	return out
+}
+
+// pastView is the page of what was decided and set, newest first.
+type pastView struct {
+	Scope, Until string
+	Choices      []choice
+	Entries      []decisionView
+	Unreadable   int
+	// Older leads to the next page, Newest back to the first; empty for none.
+	Older, Newest string
+}
+
+func (s *server) historyPageView(ctx context.Context, query url.Values) (pageView, error) {
+	params := GetHistoryParams{Scope: query.Get("scope"), Action: scaling.Action(query.Get("action")), Cursor: query.Get("cursor")}
+	if until := query.Get("until"); until != "" {
+		params.Until = parsedTime(until)
+	}
+	page, err := s.pageOfHistory(ctx, params)
+	if err != nil {
+		return pageView{}, err
+	}
+	v := &pastView{
+		Scope: params.Scope, Until: query.Get("until"), Choices: choices(scaling.Actions(), query.Get("action")), Unreadable: page.Unreadable,
+	}
+	for i := range page.Entries {
+		v.Entries = append(v.Entries, decisionViewOf(&page.Entries[i]))
+	}
+	for i := range page.Changes {
+		v.Entries = append(v.Entries, changeView(&page.Changes[i]))
+	}
+	slices.SortStableFunc(v.Entries, func(a, b decisionView) int { return strings.Compare(b.At, a.At) })
+	v.Older, v.Newest = pageLinks("history", query, page.NextCursor)
+	return pageView{History: v}, nil
+}
+
+// pageLinks lead to the next and to the first page of a list.
+func pageLinks(page string, query url.Values, cursor *string) (older, newest string) {
+	with := func(cursor string) string {
+		pairs := []string{"cursor", cursor}
+		for name := range query {
+			if name != "cursor" {
+				pairs = append(pairs, name, query.Get(name))
+			}
+		}
+		return linkTo(page, pairs...)
+	}
+	if cursor != nil {
+		older = with(*cursor)
+	}
+	if query.Get("cursor") != "" {
+		newest = with("")
+	}
+	return older, newest
+}
+
+// actionsPage is the page of actions: those that are not over first.
+type actionsPage struct {
+	Scope         string
+	Choices       []choice
+	Actions       []actionView
+	Unreadable    int
+	Older, Newest string
+}
+
+func (s *server) actionsPageView(ctx context.Context, query url.Values) (pageView, error) {
+	params := GetActionsParams{
+		Scope: query.Get("scope"), State: scaling.ActionState(query.Get("state")), Cursor: query.Get("cursor"), Limit: actionsPerPage,
+	}
+	page, err := s.pageOfActions(ctx, params)
+	if err != nil {
+		return pageView{}, err
+	}
+	v := &actionsPage{Scope: params.Scope, Choices: choices(scaling.ActionStates(), query.Get("state")), Unreadable: page.Unreadable}
+	for i := range page.Actions {
+		x := &page.Actions[i]
+		action := actionViewOf(x)
+		action.Scope, action.ScopeURL = shownKey(x.Scope), scopeURL(x.Scope)
+		v.Actions = append(v.Actions, action)
+	}
+	v.Older, v.Newest = pageLinks("actions", query, page.NextCursor)
+	return pageView{Actions: v}, nil
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+// standing is what the store says now about pauses and actions: a tick knows of
+// it only up to an interval later.
+type standing struct {
+	controls   map[string]state.ControlRecord
+	executions map[string]state.ExecutionRecord
+	// problem is what people are told if the store cannot be read.
+	problem string
+}
+
+// standing reads both. What cannot be read is logged, said, and left out.
+func (s *server) standing(ctx context.Context) standing {
+	var out standing
+	if s.Store == nil {
+		return out
+	}
+	controls, err := s.controls.List(ctx)
+	if err != nil {
+		s.Logger.Error("reading pauses failed", "err", err)
+		out.problem = unreadable
+	}
+	out.controls = rowsByKey(controls)
+	executions, err := s.executions.List(ctx)
+	if err != nil {
+		s.Logger.Error("reading actions failed", "err", err)
+		out.problem = unreadable
+	}
+	out.executions = rowsByKey(executions)
+	return out
+}
+
+// leaderName is who leads, as the store has it: where this replica does not, people
+// have to look there. Empty if it does, or nobody knows.
+func (s *server) leaderName(ctx context.Context) string {
+	if s.Store == nil || s.Board.Leader() {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	row, err := state.Leaders(s.Store).Get(ctx, state.EpochKey)
+	if err != nil {
+		s.Logger.Error("reading who leads failed", "err", err)
+	}
+	return row.Value.Holder
+}
+
+func rowsByKey[T any](rows []state.Row[T]) map[string]T {
+	out := make(map[string]T, len(rows))
+	for _, row := range rows {
+		out[row.Key] = row.Value
+	}
+	return out
+}
+
+// pauses are those that hold now for the keys, in their order.
+func (st *standing) pauses(now time.Time, keys ...string) []Pause {
+	var out []Pause
+	for _, key := range keys {
+		if r := st.controls[key]; r.PausedAt(now) {
+			out = append(out, Pause{
+				Whole: key == state.GlobalKey, By: r.Pauser(), Reason: r.Reason, Since: r.Since().UTC(), Until: set(r.PausedUntil),
+			})
+		}
+	}
+	return out
+}
+
+// paused reports whether a scope is paused now, or was at the last tick where
+// the store does not tell.
+func (st *standing) paused(ev *scaling.Evaluation, now time.Time) bool {
+	if st.controls == nil || st.problem != "" {
+		return ev.Paused
+	}
+	return len(st.pauses(now, ev.Scope.Key, state.GlobalKey)) > 0
+}
+
+// timed are the bounds of a scope that hold now and end by themselves.
+func (st *standing) timed(now time.Time, ev *scaling.Evaluation) []scaling.TimedBound {
+	if st.controls == nil || st.problem != "" {
+		return ev.TimedBounds
+	}
+	return st.controls[ev.Scope.Key].Timed(now)
+}
+
+// latest is the action of a scope that waits, is under way or was the last.
+func (st *standing) latest(ev *scaling.Evaluation) *scaling.Execution {
+	switch r := st.executions[ev.Scope.Key]; {
+	case r.Held != nil:
+		return r.Held
+	case r.Action != nil:
+		return r.Action
+	default:
+		return ev.Execution
+	}
+}
+
+// failure is what is known about the scope's latest action if it has failed, or
+// fails again and again; nil if it does not, or nobody has tried for a day.
+func (st *standing) failure(ev *scaling.Evaluation, now time.Time) *Failure {
+	r, x := st.executions[ev.Scope.Key], ev.Execution
+	if r.Action != nil {
+		x = r.Action
+	}
+	if x == nil || x.Error == "" && x.State != scaling.ActionFailed {
+		return nil
+	}
+	f := &Failure{ActionID: x.ID, Actuator: x.Actuator, Target: x.Target, State: x.State, Error: x.Error}
+	if n := len(x.Transitions); n > 0 {
+		f.At = x.Transitions[n-1].At.UTC()
+	}
+	switch {
+	case !x.State.Final():
+		f.RetryAt, f.Next = set(r.NextAttempt), "The platform is asked again by itself. If the error is not one that passes, mend it."
+	case x.State != scaling.ActionFailed && x.State != scaling.ActionRejectedStale, now.Sub(f.At) >= scaling.FailureLasts:
+		return nil
+	case ev.Recommendation.HeldBy(scaling.BlockerOtherWriter):
+		f.Next = "Somebody else also changes the number of workers" + inBrackets(r.OtherWriter) + ". Stop that, then resume the scope: nothing is tried before."
+	case x.State == scaling.ActionRejectedStale:
+		f.Next = "The platform has seen a newer leader. Make sure that no other zeta-scaler acts on this scope."
+	case ev.Recommendation.Action != scaling.ScaleOut && !st.paused(ev, now):
+		f.Next = "It is not called for any more, so nothing is tried again."
+	default:
+		f.Next = "Mend what the error says. It is tried again by itself while it is still called for."
+		if r.BackoffUntil.After(now) {
+			f.RetryAt = set(r.BackoffUntil)
+		}
+	}
+	return f
+}
+
+func inBrackets(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " (" + who + ")"
+}

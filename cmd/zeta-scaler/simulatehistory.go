@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/pflag"
+
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
+	"github.com/zeta-scaler/zeta-scaler/backtest"
+	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/simulate/workload"
+	"github.com/zeta-scaler/zeta-scaler/source"
+	"github.com/zeta-scaler/zeta-scaler/zeta"
+)
+
+// historyTimeout bounds one request for Zeta's history, which can be long.
+const historyTimeout = time.Minute
+
+// historyFlags say whose own past is played: what Zeta remembers of its jobs, or
+// what Prometheus does of their numbers.
+type historyFlags struct {
+	zeta, prometheus, config, cluster string
+	start, end, step                  string
+	slots                             int
+}
+
+func addHistoryFlags(flags *pflag.FlagSet) *historyFlags {
+	h := &historyFlags{}
+	flags.StringVar(&h.zeta, "zeta.url", "", "play the jobs that a Zeta cluster remembers (/finished-jobs), such as http://master:8080")
+	flags.StringVar(&h.config, "config.file", "", "play the jobs that a cluster of this configuration remembers, with its credentials; needs --cluster")
+	flags.StringVar(&h.prometheus, "prometheus.url", "", "play jobs estimated from the exporter's metrics in a Prometheus-compatible API; needs --cluster")
+	flags.StringVar(&h.cluster, "cluster", "", "name of the cluster: in the configuration, or the value of its label")
+	flags.StringVar(&h.start, "start", "1d", "where the estimated past begins: a time, or how long ago")
+	flags.StringVar(&h.end, "end", "now", "where it ends")
+	flags.StringVar(&h.step, "step", "15s", "how fine it is: the interval at which the exporter is scraped")
+	flags.IntVar(&h.slots, "slots-per-pipeline", workload.DefaultSlotsPerPipeline, "slots of a pipeline of a job that Zeta remembers: it does not remember these")
+	return h
+}
+
+// load reads the past that was asked for, with what has to be known of it; nil if
+// none was.
+func (h *historyFlags) load(ctx context.Context) (*workload.Workload, []string, error) {
+	given := 0
+	for _, flag := range []string{h.zeta, h.config, h.prometheus} {
+		if flag != "" {
+			given++
+		}
+	}
+	switch {
+	case given == 0 && h.cluster != "":
+		return nil, nil, usagef("--cluster says whose past is played: give --zeta.url, --config.file or --prometheus.url, too")
+	case given == 0:
+		return nil, nil, nil
+	case given > 1:
+		return nil, nil, usagef("give one of --zeta.url, --config.file and --prometheus.url")
+	case h.zeta == "" && h.cluster == "":
+		return nil, nil, usagef("--cluster is missing: whose past it is")
+	case h.prometheus != "":
+		return h.estimate(ctx)
+	}
+	cluster, err := h.remembered()
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster.EndpointTimeout = historyTimeout
+	client, err := zeta.NewClient(zeta.ClientOptions{Cluster: cluster})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer client.Close()
+	return workload.FromZeta(ctx, client, cluster.Name, h.slots)
+}
+
+// remembered is the cluster whose jobs are asked for.
+func (h *historyFlags) remembered() (zeta.ClusterConfig, error) {
+	if h.zeta != "" {
+		name := h.cluster
+		if name == "" {
+			name = "history"
+		}
+		return zeta.ClusterConfig{Name: name, URLs: []string{h.zeta}}, nil
+	}
+	cfg, err := config.Load(config.Options{Kinds: kinds.All(), File: h.config, FileRequired: true, Env: os.Environ(), Local: true})
+	if err != nil {
+		return zeta.ClusterConfig{}, err
+	}
+	var names []string
+	for _, c := range cfg.ClusterConfigs() {
+		if c.Name == h.cluster {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return zeta.ClusterConfig{}, usagef("--cluster: the configuration has no cluster %q, its clusters are %q", h.cluster, names)
+}
+
+// estimate reads what Prometheus knows of the number of jobs.
+func (h *historyFlags) estimate(ctx context.Context) (*workload.Workload, []string, error) {
+	step, err := lengthOf("step", h.step)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := source.Window{Step: step}
+	if w.End, err = instantOf(h.end, time.Now()); err != nil {
+		return nil, nil, usagef("--end: %w", err)
+	}
+	if w.Start, err = instantOf(h.start, w.End); err != nil {
+		return nil, nil, usagef("--start: %w", err)
+	}
+	// Steps at round instants, where backtests have them, too.
+	w.Start, w.End = w.Start.Truncate(step), w.End.Truncate(step)
+	place := backtest.Place{API: &source.RemoteOptions{URLs: []string{h.prometheus}, LookbackDelta: source.DefaultLookbackDelta}}
+	opened, err := place.Open(ctx, w.End, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, fmt.Errorf("--prometheus.url: %w", err)
+	}
+	defer opened.Close()
+	built, notes, err := workload.FromPrometheus(ctx, opened, h.cluster, w)
+	return built, append(notes, fmt.Sprintf("from %s to %s, every %s", w.Start.UTC().Format(time.RFC3339), w.End.UTC().Format(time.RFC3339), model.Duration(step))), err
+}

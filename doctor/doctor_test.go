@@ -1,0 +1,84 @@
+package doctor_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/app/kinds"
+	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/doctor"
+)
+
+// examine walks the chain of a configuration and returns what is said of each
+// link, one line each.
+func examine(t *testing.T, text string, o doctor.Options) (said []string, broken int) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "zeta-scaler.yml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	var err error
+	o.Config, err = config.Load(config.Options{Kinds: kinds.All(), File: file, FileRequired: true})
+	require.NoError(t, err)
+	broken = doctor.Walk(t.Context(), o, func(f doctor.Finding) {
+		var b strings.Builder
+		require.NoError(t, doctor.Print(&b, f))
+		said = append(said, b.String())
+	})
+	return said, broken
+}
+
+// prometheus answers every query with one old or new sample, by a clock that may
+// be wrong.
+func prometheus(t *testing.T, clock time.Duration, up, age string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Date", time.Now().Add(clock).UTC().Format(http.TimeFormat))
+		value := "1"
+		switch query := r.FormValue("query"); {
+		case strings.Contains(query, "timestamp(seatunnel_zeta_up)"):
+			value = age
+		case strings.Contains(query, "seatunnel_zeta_up"):
+			value = up
+		}
+		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"cluster":"prod"},"value":[0,%q]}]}}`, value)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestClocksAndAges(t *testing.T) {
+	for name, tc := range map[string]struct {
+		clock   time.Duration
+		up, age string
+		want    string
+		broken  int
+	}{
+		"well":            {0, "1", "3", "✓ series prod: seatunnel_zeta_up is 1, newest sample 3s ago", 0},
+		"clock ahead":     {time.Minute, "1", "3", "ahead of ours", 1},
+		"clock behind":    {-time.Minute, "1", "3", "behind ours", 1},
+		"Zeta is away":    {0, "0", "3", "✗ series prod: seatunnel_zeta_up is 0", 1},
+		"old samples":     {0, "1", "400", "the newest sample is 6m40s old", 1},
+		"samples to come": {0, "1", "-60", "1m0s in the future", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, broken := examine(t, fmt.Sprintf("prometheus: {urls: [%q]}\nrule_sets: [{pack: zeta-auto}]\n", prometheus(t, tc.clock, tc.up, tc.age)), doctor.Options{})
+			require.Contains(t, strings.Join(said, ""), tc.want)
+			require.Equal(t, tc.broken, broken, "%s", said)
+		})
+	}
+}
+
+// A password in an address is never shown.
+func TestSecretsAreNotShown(t *testing.T) {
+	said, _ := examine(t, "rule_sets: [{pack: zeta-auto}]\n", doctor.Options{Service: "http://u:hush@127.0.0.1:1"})
+	require.Contains(t, strings.Join(said, ""), "127.0.0.1:1: it does not run here")
+	require.NotContains(t, strings.Join(said, ""), "hush")
+}

@@ -1,0 +1,55 @@
+package document
+
+import "strings"
+
+// Nearest returns the choice that a misspelt word most likely means, or "".
+func Nearest(word string, choices []string) string {
+	best, bestDistance := "", len(word)/3+2
+	for _, c := range choices {
+		if d := Distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// DidYouMean is Nearest as a hint; without a near choice it lists all.
+func DidYouMean(word string, choices []string) string {
+	if n := Nearest(word, choices); n != "" {
+		return "did you mean " + n + "?"
+	}
+	if len(choices) == 0 {
+		return ""
+	}
+	return "known here: " + strings.Join(choices, ", ")
+}
+
+// maxWord bounds what Distance compares: longer words are no typing errors.
+const maxWord = 100
+
+// Distance is the number of insertions, deletions, replacements and swaps of
+// neighbours between two words.
+func Distance(a, b string) int {
+	if len(a) > maxWord || len(b) > maxWord {
+		return 2 * maxWord
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

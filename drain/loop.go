@@ -1,0 +1,285 @@
+package drain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/loops"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
+)
+
+// answerTimeout bounds the write of an answer, which is made even when the process
+// is told to stop: what is known is not to be found out again.
+const answerTimeout = 10 * time.Second
+
+// Run drains until ctx ends (nil) or this process leads no longer
+// (state.ErrFenced). Scopes advance at the same time, each by itself.
+func (x *Drainer) Run(ctx context.Context) error { return x.scopes.Run(ctx, x.work()) }
+
+// Advance does every step of every scope that is due now, one scope after the
+// other. It fails with state.ErrFenced when this process must not act, and with
+// what went wrong in the store otherwise; then it can be called again.
+func (x *Drainer) Advance(ctx context.Context) error { return x.scopes.Advance(ctx, x.work()) }
+
+// work is what is done for each scope.
+func (x *Drainer) work() loops.Work[*scope] {
+	return loops.Work[*scope]{
+		Clock: x.o.Clock, Advance: x.advance,
+		Final: func(err error) bool { return errors.Is(err, state.ErrFenced) },
+		Ended: func(s *scope, err error) {
+			x.o.Logger.Error("This process drains no longer", "scope", s.Key(), "err", err)
+		},
+		Failed: func(s *scope, n int, err error) time.Time {
+			x.o.Logger.Warn("A drain could not go on and is tried again", "scope", s.Key(), "err", err)
+			v := &view{now: x.now(), jitter: x.o.Rand()}
+			return v.retry(n, firstRetry, lastRetry)
+		},
+	}
+}
+
+// advance folds, stores and carries out effects until there is nothing to do. It
+// returns when the next step is due, zero if only an event can bring it.
+func (x *Drainer) advance(ctx context.Context, s *scope) (time.Time, error) {
+	if !x.configured.Load() {
+		return time.Time{}, nil
+	}
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return time.Time{}, err
+	}
+	defer s.turn.Release(1)
+	in := input{kind: look}
+	for {
+		if err := x.leads(); err != nil {
+			return time.Time{}, err
+		}
+		if s.tick.Load().gone && in.kind == look {
+			in.kind = gone
+		}
+		o, err := x.fold(ctx, s, in)
+		if err != nil {
+			return time.Time{}, err
+		}
+		switch o.effect.kind {
+		case rest:
+			return o.effect.until, nil
+		case again:
+			in = o.input
+			continue
+		case forget:
+			return time.Time{}, x.forget(ctx, s, o)
+		}
+		if in, err = x.perform(ctx, o); err != nil {
+			return time.Time{}, err
+		}
+	}
+}
+
+// fold makes one step and stores what it changed. A record that somebody else has
+// changed meanwhile is folded anew.
+func (x *Drainer) fold(ctx context.Context, s *scope, in input) (*outcome, error) {
+	if in.kind == asked { // the answer of a request is stored in any case
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		defer cancel()
+	}
+	if err := s.writer.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.writer.Release(1)
+	if err := x.takeOver(ctx, s); err != nil {
+		return nil, err
+	}
+	v := x.view(s)
+	var err error
+	if v.stored, err = readStored(ctx, x.o.Store, s.Key()); err != nil {
+		return nil, err
+	}
+	v.busy = x.claim(s)
+	o, err := x.change(ctx, s, func(r *state.DrainRecord) (*outcome, error) {
+		o := step(progress{*r, s.attempts}, v, in)
+		return o, o.err
+	})
+	if err == nil && !o.InFlight() {
+		x.unclaim(s)
+	}
+	return o, err
+}
+
+// claim lets a scope be the one of its Zeta cluster whose workers are drained; it
+// returns which other one is.
+func (x *Drainer) claim(s *scope) (other string) {
+	c := s.cfg.Load()
+	if c == nil || c.Cluster == "" {
+		return ""
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if other := x.draining[c.Cluster]; other != "" && other != s.Key() {
+		return other
+	}
+	if other := x.orphan(c.Endpoint); other != "" && other != s.Key() {
+		return other
+	}
+	x.draining[c.Cluster] = s.Key()
+	return ""
+}
+
+// orphan is a scope that has left the configuration while a drain of it was open in
+// the cluster of that endpoint: nobody goes on with it until it is listed again, and
+// what it has stopped needs the workers that there are. The caller has mu.
+func (x *Drainer) orphan(endpoint string) string {
+	for _, key := range slices.Sorted(maps.Keys(x.resumed)) {
+		if x.resumed[key] == endpoint && endpoint != "" && !x.scope(key).equipped() {
+			return key
+		}
+	}
+	return ""
+}
+
+// equipped reports whether the scope was listed since this process began.
+func (s *scope) equipped() bool { return s != nil && s.cfg.Load().equipped() }
+
+// unclaim gives the cluster back to others.
+func (x *Drainer) unclaim(s *scope) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	maps.DeleteFunc(x.draining, func(_, key string) bool { return key == s.Key() })
+	delete(x.resumed, s.Key())
+}
+
+// takeOver makes a record of an older leader ours, so that an older leader cannot
+// go on. A scope without a record needs none.
+func (x *Drainer) takeOver(ctx context.Context, s *scope) error {
+	row, err := x.records.Get(ctx, s.Key())
+	if err != nil {
+		return fmt.Errorf("%w: reading the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
+	}
+	if row.Value.Epoch == x.o.Epoch || row.Version == 0 && !s.cfg.Load().equipped() {
+		return nil
+	}
+	_, err = x.change(ctx, s, func(r *state.DrainRecord) (*outcome, error) {
+		return step(progress{*r, s.attempts}, x.view(s), input{kind: takeOver}), nil
+	})
+	return err
+}
+
+// change stores what a step makes of the record, and reports it.
+func (x *Drainer) change(ctx context.Context, s *scope, f func(*state.DrainRecord) (*outcome, error)) (*outcome, error) {
+	var o *outcome
+	var refused error
+	_, err := x.records.Change(ctx, s.Key(), func(old state.Row[state.DrainRecord]) (next state.DrainRecord, history []state.Entry, ok bool) {
+		if err := state.Fence(x.o.Epoch).Check(old.Value.Epoch); err != nil {
+			x.lost.Store(true)
+			refused = fmt.Errorf("the drain of scope %s: %w", s.Key(), err)
+			return old.Value, nil, false
+		}
+		if o, refused = f(&old.Value); refused == nil && o.changed {
+			history, refused = historyOf(s.Key(), o)
+		}
+		if refused != nil || !o.changed {
+			return old.Value, nil, false
+		}
+		return o.DrainRecord, history, true
+	})
+	switch {
+	case refused != nil:
+		return nil, refused
+	case errors.Is(err, state.ErrFenced):
+		x.lost.Store(true)
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
+	}
+	s.attempts = o.attempts
+	if o.changed {
+		x.tell(s, o)
+	}
+	return o, nil
+}
+
+// view is what the next step of a scope goes by, without what has to be read.
+func (x *Drainer) view(s *scope) *view {
+	v := &view{now: x.now(), epoch: x.o.Epoch, scope: s.Key(), cfg: s.cfg.Load(), tick: *s.tick.Load(), jitter: x.o.Rand()}
+	if v.cfg != nil && v.cfg.Actuator != nil {
+		v.can = v.cfg.Actuator.Capabilities()
+		_, v.claims = v.cfg.Actuator.(actuators.Claimer)
+	}
+	return v
+}
+
+// forget removes the record of a scope that is gone.
+func (x *Drainer) forget(ctx context.Context, s *scope, o *outcome) error {
+	if err := s.writer.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.writer.Release(1)
+	history, err := historyOf(s.Key(), o)
+	if err != nil {
+		return err
+	}
+	w := state.NewWrite(x.o.Store, state.Fence(x.o.Epoch))
+	w.Append(history...)
+	x.records.Remove(w, s.Key())
+	if err := w.Commit(ctx); err != nil {
+		return fmt.Errorf("%w: removing the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
+	}
+	x.tell(s, o)
+	if t := s.tick.Load(); t.gone {
+		s.tick.CompareAndSwap(t, &tick{})
+	}
+	x.unlist(s)
+	return nil
+}
+
+// historyOf renders the drains that end with a step.
+func historyOf(key string, o *outcome) ([]state.Entry, error) {
+	var out []state.Entry
+	for _, d := range o.ended {
+		v, err := json.Marshal(d)
+		if err != nil {
+			return nil, fmt.Errorf("encoding drain %s: %w", d.ID, err)
+		}
+		out = append(out, state.Entry{
+			Scope: key, At: o.view.now, Action: string(scaling.ScaleInCandidate), Kind: state.DrainEntry, Value: v,
+		})
+	}
+	return out, nil
+}
+
+// tell reports what was stored.
+func (x *Drainer) tell(s *scope, o *outcome) {
+	for _, d := range o.ended {
+		x.m.ended(d)
+	}
+	x.show(s, o.Open)
+	sc := scaling.Scope{Key: s.Key()}
+	if o.view.cfg != nil {
+		sc = o.view.cfg.Scope
+	}
+	for _, t := range o.told {
+		x.o.Emit(scaling.Event{Kind: t.kind, Severity: scaling.SeverityOf(t.kind), Scope: sc, Message: t.message, Drain: t.drain, At: o.view.now})
+	}
+}
+
+// show has the metrics say how many drains are where.
+func (x *Drainer) show(s *scope, d *scaling.Drain) {
+	now := scaling.DrainState("")
+	if d != nil {
+		now = d.State
+	}
+	x.m.shows(s.Key(), s.shown, d)
+	switch {
+	case s.shown == "" && now != "":
+		x.open.Add(1)
+	case s.shown != "" && now == "":
+		x.open.Add(-1)
+	}
+	s.shown = now
+}

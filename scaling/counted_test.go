@@ -1,0 +1,15 @@
+package scaling_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+func TestCounted(t *testing.T) {
+	for n, want := range map[int]string{0: "0 workers", 1: "1 worker", 2: "2 workers", -1: "-1 workers"} {
+		require.Equal(t, want, scaling.Counted(n, "worker"))
+	}
+}

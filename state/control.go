@@ -1,0 +1,100 @@
+package state
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
+)
+
+// ControlRecord is what operators set at run time, for one scope or, under
+// GlobalKey, for the whole service.
+type ControlRecord struct {
+	Paused bool `json:"paused"`
+	// Reason and By say why and by whom it was paused or changed.
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`
+	// PausedSince is when the pause began and PausedBy who paused; both are empty
+	// in records of older versions.
+	PausedSince time.Time `json:"pausedSince,omitzero"`
+	PausedBy    string    `json:"pausedBy,omitempty"`
+	// PausedUntil ends the pause by itself; zero is until resumed.
+	PausedUntil time.Time `json:"pausedUntil,omitzero"`
+	// MinWorkers, MaxWorkers and Mode override the configuration; nil does not.
+	MinWorkers *int          `json:"minWorkers,omitempty"`
+	MaxWorkers *int          `json:"maxWorkers,omitempty"`
+	Mode       *scaling.Mode `json:"mode,omitempty"`
+	// MinTimed and MaxTimed override the bounds until a time, and what is set
+	// without an end until then; nil where nothing was. The first tick at which the
+	// time is there takes them out.
+	MinTimed  *scaling.TimedBound `json:"minTimed,omitempty"`
+	MaxTimed  *scaling.TimedBound `json:"maxTimed,omitempty"`
+	UpdatedAt time.Time           `json:"updatedAt"`
+	// ResumedAt is when somebody last resumed the scope, paused or not: it says
+	// that what the platform has now is accepted.
+	ResumedAt time.Time `json:"resumedAt,omitzero"`
+}
+
+// PausedAt reports whether the pause holds at t.
+func (c ControlRecord) PausedAt(t time.Time) bool {
+	return c.Paused && (c.PausedUntil.IsZero() || t.Before(c.PausedUntil))
+}
+
+// Since is when the pause began, as far as the record tells.
+func (c ControlRecord) Since() time.Time {
+	if c.PausedSince.IsZero() {
+		return c.UpdatedAt
+	}
+	return c.PausedSince
+}
+
+// Pauser is who paused, as far as the record tells.
+func (c ControlRecord) Pauser() string { return cmp.Or(c.PausedBy, c.By) }
+
+// Timed are the bounds that hold at t and end by themselves.
+func (c ControlRecord) Timed(t time.Time) []scaling.TimedBound {
+	var out []scaling.TimedBound
+	for _, b := range []*scaling.TimedBound{c.MinTimed, c.MaxTimed} {
+		if b != nil && t.Before(b.Until) {
+			out = append(out, *b)
+		}
+	}
+	return out
+}
+
+// InForce reports whether the record holds anything back or overrides anything at
+// t: one that does outlives its scope.
+func (c ControlRecord) InForce(t time.Time) bool {
+	return c.PausedAt(t) || c.MinWorkers != nil || c.MaxWorkers != nil || c.Mode != nil || len(c.Timed(t)) > 0
+}
+
+// At is the record without the bounds that are over at t.
+func (c ControlRecord) At(t time.Time) ControlRecord {
+	for _, b := range []**scaling.TimedBound{&c.MinTimed, &c.MaxTimed} {
+		if *b != nil && !t.Before((*b).Until) {
+			*b = nil
+		}
+	}
+	return c
+}
+
+// Overlay lays what was set at run time over what the configuration says. A bound
+// that ends by itself counts until the tick that takes it out of the record.
+func (c ControlRecord) Overlay(b scaling.Bounds, m scaling.Mode) (scaling.Bounds, scaling.Mode) {
+	if c.MinWorkers != nil {
+		b.Min = *c.MinWorkers
+	}
+	if c.MaxWorkers != nil {
+		b.Max = *c.MaxWorkers
+	}
+	if c.MinTimed != nil {
+		b.Min = c.MinTimed.Workers
+	}
+	if c.MaxTimed != nil {
+		b.Max = c.MaxTimed.Workers
+	}
+	if c.Mode != nil {
+		m = *c.Mode
+	}
+	return b, m
+}
