@@ -47,9 +47,10 @@ func TestYARNActuator(t *testing.T) {
 		{"a flex while another one goes on", yarnFlexing},
 		{"a second writer at the same time", yarnSecondWriter},
 		{"the definition has another number", yarnOtherDefinition},
+		// Before an ApplicationMaster is killed: a restart of the ResourceManager costs the next one all that it took over (docs/yarn.md, Limits).
+		{"the ResourceManager is restarted", yarnManagerRestarted},
 		{"the ApplicationMaster is killed in a flex", yarnMasterKilled},
 		{"the ApplicationMaster is frozen", yarnMasterFrozen},
-		{"the ResourceManager is restarted", yarnManagerRestarted},
 		{"a service that is stopped", yarnStopped},
 		{"bad input", yarnBadInput},
 		{"SUCCEEDED is seen soon", yarnSeenSoon},
