@@ -93,17 +93,24 @@ func (v *view) mode() (mode scaling.Mode, why string) {
 	case v.cfg.Actuator == nil:
 		return scaling.Advisory, "the scope has no actuator"
 	}
-	_, mode = v.stored.Control.Overlay(scaling.Bounds{}, v.cfg.Mode)
+	mode = v.limits().Mode
 	if mode == scaling.Webhook || mode == scaling.Direct {
 		return mode, ""
 	}
 	return scaling.Advisory, "the scope's mode is advisory"
 }
 
+// limits are those of the configuration, overlaid by what operators set at run
+// time.
+func (v *view) limits() state.Effective {
+	conf := state.Configured{Listed: true, Bounds: v.cfg.Bounds, Mode: v.cfg.Mode}
+	return v.stored.Control.Overlay(conf, v.now)
+}
+
 // overMax says that a target is more than the scope may have by now; empty if it
 // is not.
 func (v *view) overMax(target int) string {
-	if b, _ := v.stored.Control.Overlay(v.cfg.Bounds, ""); target > b.Max {
+	if b := v.limits().Bounds; target > b.Max {
 		return fmt.Sprintf("max_workers is %d by now, and %d were to be asked for", b.Max, target)
 	}
 	return ""

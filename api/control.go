@@ -101,6 +101,8 @@ func (s *server) exists(ctx context.Context, key string) error {
 	}
 	row, err := s.controls.Get(ctx, key)
 	switch {
+	case errors.Is(err, state.ErrUnreadable):
+		return nil
 	case err != nil:
 		return s.storeFailure(err)
 	case row.Version == 0:
@@ -123,14 +125,39 @@ func (s *server) change(c echo.Context, key, what string, edit func(*state.Contr
 		audit, encoding = w.audit(c, what)
 		return w.after, []state.Entry{audit}, encoding == nil
 	})
+	if errors.Is(err, state.ErrUnreadable) {
+		w, err = s.writeAnew(ctx, c, key, what, edit)
+	} else if err == nil {
+		s.logChange(c, what, &w)
+	}
 	switch err = errors.Join(err, encoding); {
 	case errors.Is(err, state.ErrConflict):
 		return fail(http.StatusServiceUnavailable, "others change the same at the same time; try again", err)
 	case err != nil:
 		return s.storeFailure(err)
 	}
-	s.logChange(c, what, &w)
 	return s.replyControl(ctx, c, key, w.after)
+}
+
+// writeAnew puts a control record in the place of one that cannot be decoded.
+func (s *server) writeAnew(ctx context.Context, c echo.Context, key, what string, edit func(*state.ControlRecord)) (controlWrite, error) {
+	controls, err := s.readControls(ctx)
+	if err != nil {
+		return controlWrite{}, err
+	}
+	for _, u := range controls.unreadable {
+		if u.Key != key {
+			continue
+		}
+		w := controlWrite{
+			old:    state.Row[state.ControlRecord]{Key: key, Version: u.Version},
+			reason: "what was set before could not be read, and is gone",
+		}
+		s.sign(ctx, &w.after)
+		edit(&w.after)
+		return w, s.write(ctx, c, what, []controlWrite{w})
+	}
+	return controlWrite{}, state.ErrConflict // somebody else has written it anew
 }
 
 // sign says who changes a record, and when.
@@ -213,7 +240,7 @@ func (s *server) storeFailure(err error) error {
 
 // replyControl serves one record and who is paused now.
 func (s *server) replyControl(ctx context.Context, c echo.Context, key string, r state.ControlRecord) error {
-	all, err := s.controls.List(ctx)
+	all, err := s.readControls(ctx)
 	if err != nil {
 		return s.storeFailure(err)
 	}
@@ -222,7 +249,7 @@ func (s *server) replyControl(ctx context.Context, c echo.Context, key string, r
 	if key != state.GlobalKey {
 		reply.Scope = &key
 	}
-	for _, v := range all {
+	for _, v := range all.rows {
 		switch {
 		case !v.Value.PausedAt(now):
 		case v.Key == state.GlobalKey:
@@ -253,7 +280,7 @@ func set(t time.Time) *time.Time {
 // configured is what the configuration says of a scope; what comes from nowhere
 // is a default.
 func (s *server) configured(key string) Configured {
-	c := Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory}
+	c := Configured{Configured: state.Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory}}
 	if s.Configured != nil {
 		c = s.Configured(key)
 	}

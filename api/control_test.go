@@ -255,15 +255,15 @@ func TestConfigIsCheckedAsAWhole(t *testing.T) {
 		status int
 		detail []string
 	}{
-		{`{"scope":"prod","minWorkers":11}`, 422, []string{`scope "prod": minWorkers 11 is greater than maxWorkers 10`}},
-		{`{"scope":"prod","maxWorkers":0}`, 422, []string{"maxWorkers is 0, expected 1 or more", "minWorkers 1 is greater than maxWorkers 0"}},
-		{`{"scope":"prod","minWorkers":-1}`, 422, []string{"minWorkers is -1"}},
+		{`{"scope":"prod","minWorkers":11}`, 422, []string{`scope "prod": min_workers 11 is greater than max_workers 10`}},
+		{`{"scope":"prod","maxWorkers":0}`, 422, []string{"max_workers is 0, expected 1 or more", "min_workers 1 is greater than max_workers 0"}},
+		{`{"scope":"prod","minWorkers":-1}`, 422, []string{"min_workers is -1"}},
 		{`{"scope":"prod","maxWorkers":1000001}`, 422, []string{"expected at most 1000000"}},
 		{`{"scope":"prod","mode":"turbo"}`, 422, []string{`mode is "turbo", expected advisory, webhook or direct`}},
 		{`{"scope":"empty","mode":"direct","maxWorkers":4}`, 422, []string{"only for a scope that the configuration lists by name"}},
-		{`{"scope":"empty","mode":"webhook"}`, 422, []string{"lists by name", "needs maxWorkers"}},
+		{`{"scope":"empty","mode":"webhook"}`, 422, []string{"lists by name", "needs max_workers"}},
 		{`{"scope":"prod","maxWorkers":9}`, 422, []string{"step.unit 2 does not fit"}},
-		{`{"scope":"prod","maxWorkers":8},{"scope":"empty","minWorkers":-3}`, 422, []string{"nothing was changed", `scope "empty": minWorkers is -3`}},
+		{`{"scope":"prod","maxWorkers":8},{"scope":"empty","minWorkers":-3}`, 422, []string{"nothing was changed", `scope "empty": min_workers is -3`}},
 		{`{"scope":"prod","maxWorkers":"8"}`, 400, []string{"string where a whole number is expected"}},
 		{`{"scope":"prod","maxWorkers":8.5}`, 400, []string{"number 8.5 where a whole number is expected"}},
 		{`{"scope":"prod","floorDelay":"5m"}`, 400, []string{`unknown field "floorDelay"`}},

@@ -40,6 +40,7 @@ func statusOf(ev *scaling.Evaluation, st *standing, now time.Time) ScopeStatus {
 		Paused:         st.paused(ev, now),
 		Pauses:         listed(st.pauses(now, ev.Scope.Key, state.GlobalKey)),
 		TimedBounds:    listed(st.timed(now, ev)),
+		Conflicts:      listed(st.conflicts(ev.Scope.Key)),
 		Unpaused:       ev.Unpaused,
 		Next:           ev.Next,
 		Failure:        st.failure(ev, now),

@@ -299,7 +299,7 @@ func serve(h http.Handler, req *http.Request) *httptest.ResponseRecorder {
 
 // configured lists prod by name.
 func configured(scope string) Configured {
-	c := Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory}
+	c := Configured{Configured: state.Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory}}
 	if scope == "prod" {
 		c.Listed, c.Bounds.Max = true, 10
 		c.MaxFrom = Place{Origin: FromFile, Source: "zeta-scaler.yml:12:9"}

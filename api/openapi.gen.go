@@ -409,6 +409,9 @@ type RuleSetRef = scaling.RuleSetRef
 
 // ScopeConfig defines model for ScopeConfig.
 type ScopeConfig struct {
+	// Conflicts What was set at run time and does not count, because it does not fit the configuration or cannot be read, in words.
+	Conflicts []string `json:"conflicts"`
+
 	// Control What operators set at run time; null where nothing is.
 	Control Control `json:"control"`
 
@@ -491,8 +494,11 @@ type ScopeRow struct {
 type ScopeStatus struct {
 	// Action The scaling action that waits, is under way or was the last; null when
 	// there was none.
-	Action                   *scaling.Execution `json:"action"`
-	CooldownRemainingSeconds float64            `json:"cooldownRemainingSeconds"`
+	Action *scaling.Execution `json:"action"`
+
+	// Conflicts What was set at run time and does not count, because it does not fit the configuration or cannot be read, in words.
+	Conflicts                []string `json:"conflicts"`
+	CooldownRemainingSeconds float64  `json:"cooldownRemainingSeconds"`
 
 	// Drain The drain that was not over at the tick, or was the last; null when there was none.
 	Drain *scaling.Drain `json:"drain"`

@@ -8,10 +8,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // configPage is the page of what is configured, and of what was set at run time.
 type configPage struct {
+	// Pauses are those of the whole service that hold now, Problem is said if nobody
+	// can tell.
+	Pauses  []pauseView
+	Problem string
 	// Groups are the settings by the first part of their path.
 	Groups []settingsView
 	// Scopes are those that the configuration lists, or for which something is set
@@ -34,6 +40,8 @@ type scopeConfigView struct {
 	Listed    bool
 	Values    []settingView
 	Pause     string
+	// Conflicts say what was set at run time and does not count.
+	Conflicts []string
 }
 
 func (s *server) configPageView(ctx context.Context, query url.Values) (pageView, error) {
@@ -51,10 +59,11 @@ func (s *server) configPageView(ctx context.Context, query url.Values) (pageView
 	if err != nil {
 		return pageView{}, err
 	}
-	v := &configPage{Groups: settingsViews(conf.Settings)}
+	service := s.controlView(ctx, s.Now(), state.GlobalKey)
+	v := &configPage{Groups: settingsViews(conf.Settings), Pauses: service.Pauses, Problem: service.Problem}
 	for i := range conf.Scopes {
 		c := &conf.Scopes[i]
-		if len(keys) == 0 && !c.Listed && c.Control.UpdatedAt == nil {
+		if len(keys) == 0 && !c.Listed && c.Control.UpdatedAt == nil && len(c.Conflicts) == 0 {
 			v.Others++
 			continue
 		}
@@ -109,7 +118,7 @@ func fromWords(origin Origin, source string) string {
 }
 
 func scopeConfigViewOf(c *ScopeConfig, now time.Time) scopeConfigView {
-	v := scopeConfigView{Name: shownKey(c.Scope), URL: scopeURL(c.Scope), Listed: c.Listed}
+	v := scopeConfigView{Name: shownKey(c.Scope), URL: scopeURL(c.Scope), Listed: c.Listed, Conflicts: c.Conflicts}
 	most := "unbounded"
 	if c.MaxWorkers.Value != nil {
 		most = count(c.MaxWorkers.Value)
@@ -119,7 +128,7 @@ func scopeConfigViewOf(c *ScopeConfig, now time.Time) scopeConfigView {
 		{"max_workers", most, fromWords(c.MaxWorkers.Origin, c.MaxWorkers.Source)},
 		{"mode", string(c.Mode.Value), fromWords(c.Mode.Origin, c.Mode.Source)},
 	}
-	// A pause that has ended by itself stays in the record until somebody resumes.
+	// A pause that has ended by itself stays in the record for a while.
 	if end := c.Control.Until; c.Control.Paused && (end == nil || now.Before(*end)) {
 		v.Pause = "paused"
 		if end != nil {

@@ -15,6 +15,8 @@ type limitsView struct {
 	// Suggested is one worker more than there may be now.
 	Suggested int
 	Timed     []timedView
+	// Conflicts say what was set at run time and does not count.
+	Conflicts []string
 }
 
 // timedView is a bound that somebody has set until a time.
@@ -28,7 +30,10 @@ type timedView struct {
 
 // limitsView is about a scope as it is now.
 func (s *server) limitsView(ev *scaling.Evaluation, st *standing, now time.Time) limitsView {
-	v := limitsView{Key: ev.Scope.Key, Possible: s.Store != nil && s.Settings != nil, Bounds: bounds(ev), Suggested: 1}
+	v := limitsView{
+		Key: ev.Scope.Key, Possible: s.Store != nil && s.Settings != nil,
+		Bounds: bounds(ev), Suggested: 1, Conflicts: st.conflicts(ev.Scope.Key),
+	}
 	if ev.MaxWorkers != nil {
 		v.Suggested = *ev.MaxWorkers + 1
 	}

@@ -131,7 +131,7 @@ func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, r plotRa
 	}
 	v.Control, v.Limits = s.scopeControl(ctx, ev, now), s.limitsView(ev, &st, now)
 	if past {
-		v.Badges, v.Notes, v.Limits.Timed = badges(ev, &st, ev.Tick), notes(ev, &st, ev.Tick), nil
+		v.Badges, v.Notes, v.Limits.Timed, v.Limits.Conflicts = badges(ev, &st, ev.Tick), notes(ev, &st, ev.Tick), nil, nil
 	}
 	v.Plot, v.SignalsURL = s.plotView(ctx, ev, r), linkTo("signals", "scope", ev.Scope.Key, "range", r.Name)
 	v.History = s.historyView(ctx, ev)

@@ -36,11 +36,7 @@ type Place struct {
 // Configured is what the configuration says of one scope, before anything that
 // was set at run time.
 type Configured struct {
-	// Listed is true for a scope that the configuration names; only such a one
-	// can be more than advisory.
-	Listed bool
-	Bounds scaling.Bounds
-	Mode   scaling.Mode
+	state.Configured
 	// MinFrom, MaxFrom and ModeFrom say where they come from.
 	MinFrom, MaxFrom, ModeFrom Place
 }
@@ -63,9 +59,9 @@ func (s *server) GetConfig(c echo.Context, params GetConfigParams) error {
 }
 
 // withControls adds the scopes that are gone and for which something is set.
-func withControls(keys []string, controls []state.Row[state.ControlRecord], now time.Time) []string {
+func withControls(keys []string, controls controls, now time.Time) []string {
 	known := len(keys)
-	for _, v := range controls {
+	for _, v := range controls.rows {
 		if v.Key != state.GlobalKey && v.Value.InForce(now) && !slices.Contains(keys[:known], v.Key) {
 			keys = append(keys, v.Key)
 		}
@@ -87,7 +83,7 @@ func (s *server) replyConfig(ctx context.Context, c echo.Context, keys []string)
 // effective is what holds for some scopes; without keys, for all of them, with all
 // settings. The tag stands for everything that is configured and set.
 func (s *server) effective(ctx context.Context, keys []string) (reply EffectiveConfig, tag string, err error) {
-	controls, err := s.controls.List(ctx)
+	controls, err := s.readControls(ctx)
 	if err != nil {
 		return reply, "", s.storeFailure(err)
 	}
@@ -101,30 +97,33 @@ func (s *server) effective(ctx context.Context, keys []string) (reply EffectiveC
 		}
 		keys, settings = withControls(keys, controls, s.Now()), listed(s.Settings())
 	}
-	byKey := make(map[string]state.ControlRecord, len(controls))
-	for _, v := range controls {
-		byKey[v.Key] = v.Value
-	}
+	byKey := rowsByKey(controls.rows)
 	now := s.Now()
 	reply = EffectiveConfig{
 		Settings: settings, Service: controlOf(byKey[state.GlobalKey], now), Scopes: make([]ScopeConfig, len(keys)),
 	}
 	for i, key := range keys {
 		reply.Scopes[i] = scopeConfigOf(key, s.configured(key), byKey[key], now)
+		reply.Scopes[i].Conflicts = listed(s.conflicts(key, byKey[key], controls.unreadable, now))
 	}
 	return reply, tag, nil
 }
 
 // etag stands for the static configuration and for all that was set at run
 // time.
-func (s *server) etag(controls []state.Row[state.ControlRecord]) (string, error) {
+func (s *server) etag(controls controls) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	if err := enc.Encode(s.Settings()); err != nil {
 		return "", fmt.Errorf("hashing the configuration: %w", err)
 	}
-	for _, v := range controls {
+	for _, v := range controls.rows {
 		if err := errors.Join(enc.Encode(v.Key), enc.Encode(v.Value)); err != nil {
+			return "", fmt.Errorf("hashing what was set at run time: %w", err)
+		}
+	}
+	for _, v := range controls.unreadable {
+		if err := errors.Join(enc.Encode(v.Key), enc.Encode(v.Version)); err != nil {
 			return "", fmt.Errorf("hashing what was set at run time: %w", err)
 		}
 	}
@@ -134,7 +133,9 @@ func (s *server) etag(controls []state.Row[state.ControlRecord]) (string, error)
 // scopeConfigOf lays the run-time overrides over the configuration.
 func scopeConfigOf(key string, conf Configured, r state.ControlRecord, now time.Time) ScopeConfig {
 	runtime := Place{Origin: FromRuntime}
-	b, mode := r.At(now).Overlay(conf.Bounds, conf.Mode)
+	r = r.At(now)
+	is := r.Overlay(conf.Configured, now)
+	b, mode := is.Bounds, is.Mode
 	out := ScopeConfig{
 		Scope: key, Listed: conf.Listed, Control: controlOf(r, now),
 		MinWorkers: SourcedCount{Value: &b.Min, Origin: conf.MinFrom.Origin, Source: conf.MinFrom.Source},
@@ -183,7 +184,7 @@ func (s *server) PutConfig(c echo.Context, params PutConfigParams) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
 	defer cancel()
-	controls, err := s.controls.List(ctx)
+	controls, err := s.readControls(ctx)
 	if err != nil {
 		return s.storeFailure(err)
 	}
@@ -271,12 +272,12 @@ func checkChange(ch *ScopeChange, now time.Time) error {
 
 // plan lays the changes over what is set and checks the outcome as a whole:
 // every reason against it is told at once.
-func (s *server) plan(ctx context.Context, changes []ScopeChange, controls []state.Row[state.ControlRecord]) ([]controlWrite, error) {
+func (s *server) plan(ctx context.Context, changes []ScopeChange, controls controls) ([]controlWrite, error) {
 	writes := make([]controlWrite, len(changes))
 	var invalid []InvalidParameter
 	for i, ch := range changes {
 		w := controlWrite{old: state.Row[state.ControlRecord]{Key: ch.Scope}}
-		for _, v := range controls {
+		for _, v := range controls.rows {
 			if v.Key == ch.Scope {
 				w = controlWrite{old: v, after: v.Value}
 			}
@@ -285,7 +286,11 @@ func (s *server) plan(ctx context.Context, changes []ScopeChange, controls []sta
 		apply(&w.after, &ch)
 		w.reason = ch.Reason
 		writes[i] = w
-		for _, why := range s.objections(ch.Scope, w.after) {
+		why := s.objections(ch.Scope, w.after)
+		if slices.ContainsFunc(controls.unreadable, func(u state.Unreadable) bool { return u.Key == ch.Scope }) {
+			why = append(why, state.UnreadableControl(ch.Scope))
+		}
+		for _, why := range why {
 			invalid = append(invalid, InvalidParameter{
 				Parameter: fmt.Sprintf("scopes[%d]", i), Detail: fmt.Sprintf("scope %q: %s", handler.Shown(ch.Scope), why),
 			})
@@ -324,45 +329,7 @@ func apply(r *state.ControlRecord, ch *ScopeChange) {
 	}
 }
 
-// objections are the reasons why a scope cannot run with these overrides: now, and
-// when those end that do.
+// objections are the reasons why a scope cannot run with these overrides.
 func (s *server) objections(key string, r state.ControlRecord) []string {
-	now := s.Now()
-	out := s.objectionsAt(key, r, now)
-	for _, b := range r.Timed(now) {
-		for _, why := range s.objectionsAt(key, r, b.Until) {
-			if !slices.Contains(out, why) {
-				out = append(out, "from "+instant(b.Until)+" on "+why)
-			}
-		}
-	}
-	return out
-}
-
-// objectionsAt are those of one instant.
-func (s *server) objectionsAt(key string, r state.ControlRecord, at time.Time) []string {
-	conf := s.configured(key)
-	b, mode := r.At(at).Overlay(conf.Bounds, conf.Mode)
-	var out []string
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			out = append(out, fmt.Sprintf(format, args...))
-		}
-	}
-	add(b.Min < 0, "minWorkers is %d, expected 0 or more", b.Min)
-	add(b.Max < 1, "maxWorkers is %d, expected 1 or more", b.Max)
-	add(b.Min > b.Max, "minWorkers %d is greater than maxWorkers %d", b.Min, b.Max)
-	add(b.Min != conf.Bounds.Min && b.Min > maxWorkers, "minWorkers is %d, expected at most %d", b.Min, maxWorkers)
-	add(b.Max != conf.Bounds.Max && b.Max > maxWorkers, "maxWorkers is %d, expected at most %d", b.Max, maxWorkers)
-	known := slices.Contains([]scaling.Mode{scaling.Advisory, scaling.Webhook, scaling.Direct}, mode)
-	add(!known, "mode is %q, expected advisory, webhook or direct", handler.Shown(string(mode)))
-	acts := known && mode != scaling.Advisory
-	add(acts && !conf.Listed, "mode %s is only for a scope that the configuration lists by name", mode)
-	add(acts && b.Max == scaling.Unbounded, "mode %s needs maxWorkers", mode)
-	if len(out) == 0 && s.CheckRuntime != nil {
-		if err := s.CheckRuntime(key, b); err != nil {
-			add(true, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-		}
-	}
-	return out
+	return Objections(key, s.configured(key).Configured, r, s.Now(), s.CheckRuntime)
 }

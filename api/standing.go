@@ -13,6 +13,9 @@ import (
 type standing struct {
 	controls   map[string]state.ControlRecord
 	executions map[string]state.ExecutionRecord
+	// misfits say what was set for a scope at run time and does not count; nil
+	// without a store.
+	misfits func(scope string) []string
 	// problem is what people are told if the store cannot be read.
 	problem string
 }
@@ -23,12 +26,16 @@ func (s *server) standing(ctx context.Context) standing {
 	if s.Store == nil {
 		return out
 	}
-	controls, err := s.controls.List(ctx)
+	controls, err := s.readControls(ctx)
 	if err != nil {
 		s.Logger.Error("reading pauses failed", "err", err)
 		out.problem = unreadable
 	}
-	out.controls = rowsByKey(controls)
+	out.controls = rowsByKey(controls.rows)
+	now := s.Now()
+	out.misfits = func(scope string) []string {
+		return s.conflicts(scope, out.controls[scope], controls.unreadable, now)
+	}
 	executions, err := s.executions.List(ctx)
 	if err != nil {
 		s.Logger.Error("reading actions failed", "err", err)
@@ -89,6 +96,14 @@ func (st *standing) timed(now time.Time, ev *scaling.Evaluation) []scaling.Timed
 		return ev.TimedBounds
 	}
 	return st.controls[ev.Scope.Key].Timed(now)
+}
+
+// conflicts say what was set for a scope at run time and does not count.
+func (st *standing) conflicts(scope string) []string {
+	if st.misfits == nil {
+		return nil
+	}
+	return st.misfits(scope)
 }
 
 // latest is the action of a scope that waits, is under way or was the last.

@@ -84,7 +84,7 @@ func TestAnEndIsChecked(t *testing.T) {
 		{`"maxWorkers":null,"until":"` + later + `"`, 400, "not null"},
 		{`"maxWorkers":20,"mode":"webhook","until":"` + later + `"`, 400, "cannot end a mode"},
 		{`"maxWorkers":20,"reason":"a\u0007b","until":"` + later + `"`, 400, "control characters"},
-		{`"maxWorkers":0,"until":"` + later + `"`, 422, "maxWorkers is 0"},
+		{`"maxWorkers":0,"until":"` + later + `"`, 422, "max_workers is 0"},
 	} {
 		rec := send(t, newHandler(t, o), "PUT", "/autoscaler/config", `{"scopes":[{"scope":"prod",`+tt.change+`}]}`, "If-Match", "*")
 		require.Equal(t, tt.status, rec.Code, "%s: %s", tt.change, rec.Body)
@@ -96,5 +96,5 @@ func TestAnEndIsChecked(t *testing.T) {
 	require.Equal(t, http.StatusOK, rec.Code)
 	rec = send(t, h, "PUT", "/autoscaler/config", `{"scopes":[{"scope":"prod","minWorkers":15}]}`, "If-Match", "*")
 	require.Equal(t, http.StatusUnprocessableEntity, rec.Code)
-	require.Contains(t, problemOf(t, rec.Body.Bytes()).Detail, "on minWorkers 15 is greater than maxWorkers 10")
+	require.Contains(t, problemOf(t, rec.Body.Bytes()).Detail, "on min_workers 15 is greater than max_workers 10")
 }

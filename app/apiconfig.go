@@ -10,6 +10,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // configuredAPI gives the API what it shows of the configuration that runs.
@@ -95,7 +96,7 @@ func (d *derived) ruleSet(scope string) *rules.RuleSet {
 func (d *derived) configured(scope string) api.Configured {
 	byDefault := api.Place{Origin: api.FromDefault}
 	c := api.Configured{
-		Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory, MinFrom: byDefault, MaxFrom: byDefault, ModeFrom: byDefault,
+		Configured: state.Configured{Bounds: scaling.DefaultBounds(), Mode: scaling.Advisory}, MinFrom: byDefault, MaxFrom: byDefault, ModeFrom: byDefault,
 	}
 	if rs := d.ruleSet(scope); rs != nil && rs.Bounds != nil {
 		c.Bounds = *rs.Bounds

@@ -50,6 +50,9 @@ func (s *service) swap(ctx context.Context, cfg *config.Config) error {
 	if err := sameFixedParts(s.cfg, cfg); err != nil {
 		return err
 	}
+	if err := s.checkOverrides(ctx, s.cfg, cfg); err != nil {
+		return err
+	}
 	setup, err := s.setup(cfg)
 	if err != nil {
 		return err

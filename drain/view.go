@@ -104,7 +104,7 @@ func (v *view) advisory() string {
 	if why := v.off(); why != "" {
 		return why
 	}
-	if _, mode := v.stored.Control.Overlay(scaling.Bounds{}, v.cfg.Mode); mode != scaling.Webhook && mode != scaling.Direct {
+	if mode := v.limits().Mode; mode != scaling.Webhook && mode != scaling.Direct {
 		return "the scope's mode is advisory"
 	}
 	return ""
@@ -155,7 +155,11 @@ func (v *view) growth() string {
 }
 
 // least is the least number of workers that the scope has to keep.
-func (v *view) least() int {
-	b, _ := v.stored.Control.Overlay(v.configured().Bounds, "")
-	return b.Min
+func (v *view) least() int { return v.limits().Bounds.Min }
+
+// limits are those of the configuration, overlaid by what operators set at run
+// time.
+func (v *view) limits() state.Effective {
+	c := v.configured()
+	return v.stored.Control.Overlay(state.Configured{Listed: true, Bounds: c.Bounds, Mode: c.Mode}, v.now)
 }

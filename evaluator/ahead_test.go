@@ -71,7 +71,8 @@ func TestWhateverTheClockDid(t *testing.T) {
 			w.tick()
 		}
 		_, err := state.Controls(w.store).Change(t.Context(), "b", func(state.Row[state.ControlRecord]) (state.ControlRecord, []state.Entry, bool) {
-			return state.ControlRecord{Paused: true, By: "ops"}, nil, true
+			timed := scaling.TimedBound{Bound: scaling.MinWorkers, Workers: 2, Until: w.now().Add(24 * time.Hour), Since: w.now(), By: "ops"}
+			return state.ControlRecord{Paused: true, By: "ops", MinTimed: &timed}, nil, true
 		})
 		require.NoError(t, err)
 		w.tick()
@@ -115,6 +116,7 @@ func TestWhateverTheClockDid(t *testing.T) {
 		require.Equal(t, want.Recommendation.Action, got.Recommendation.Action)
 		require.Equal(t, want.Tick, got.Tick)
 		require.True(t, w.rec.last["b"].Paused)
+		require.Equal(t, 2, w.rec.last["b"].MinWorkers, "a bound until tomorrow")
 		require.Empty(t, w.rec.gone)
 		require.False(t, got.Recommendation.Since.After(got.Tick))
 

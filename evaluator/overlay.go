@@ -2,7 +2,6 @@ package evaluator
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -15,28 +14,28 @@ type overlay struct {
 	control   map[string]state.ControlRecord
 	execution map[string]state.ExecutionRecord
 	drain     map[string]state.DrainRecord
+	// rows are the control records as they were read, unreadable those that cannot
+	// be decoded, by key.
+	rows       []state.Row[state.ControlRecord]
+	unreadable map[string]error
 }
 
 // loadOverlay reads all kinds of record; they are few, as only scopes that
 // somebody touched have one. A control record that a clock has left ahead is put
-// right: it is compared with what the executor stores later. Bounds whose time is
-// over are taken out.
+// right: it is compared with what the executor stores later.
 func (l *Loop) loadOverlay(ctx context.Context) (overlay, error) {
-	control, err := l.controls.List(ctx)
+	control, bad, err := l.controls.ListReadable(ctx)
 	if err != nil {
 		return overlay{}, err
 	}
 	now := l.Clock.Now()
 	for i := range control {
-		r := &control[i].Value
-		was := *r
-		corrected := r.Correct(now)
-		if *r = r.At(now); !corrected && r.MinTimed == was.MinTimed && r.MaxTimed == was.MaxTimed {
+		if !control[i].Value.Correct(now) {
 			continue
 		}
 		_, err := l.controls.Change(ctx, control[i].Key, func(old state.Row[state.ControlRecord]) (state.ControlRecord, []state.Entry, bool) {
-			old.Value.Correct(now)
-			return old.Value.At(now), nil, true
+			corrected := old.Value.Correct(now)
+			return old.Value, nil, corrected
 		})
 		if err != nil {
 			return overlay{}, err
@@ -50,7 +49,20 @@ func (l *Loop) loadOverlay(ctx context.Context) (overlay, error) {
 	if err != nil {
 		return overlay{}, err
 	}
-	return overlay{byKey(control), byKey(execution), byKey(drains)}, nil
+	o := overlay{control: byKey(control), execution: byKey(execution), drain: byKey(drains), rows: control, unreadable: map[string]error{}}
+	for _, b := range bad {
+		o.unreadable[b.Key] = b.Err
+	}
+	return o, nil
+}
+
+// keep takes over from the tick before what cannot be read now.
+func (o *overlay) keep(before *overlay) {
+	for key := range o.unreadable {
+		if c, known := before.control[key]; known {
+			o.control[key] = c
+		}
+	}
 }
 
 func byKey[T any](rows []state.Row[T]) map[string]T {
@@ -79,9 +91,16 @@ func (o *overlay) limits(s *scopeState, ruleSet *scaling.Bounds, at time.Time) s
 		}
 	}
 	if c, ok := o.control[s.Key]; ok {
-		l.Bounds, l.Mode = c.At(at).Overlay(l.Bounds, l.Mode)
+		e := c.Overlay(state.Configured{Listed: s.listed != nil, Bounds: l.Bounds, Mode: l.Mode}, at)
+		l.Bounds, l.Mode = e.Bounds, e.Mode
+		for _, c := range e.Conflicts {
+			l.Conflicts = append(l.Conflicts, c.String())
+		}
 		l.Timed = c.Timed(at)
 		pause(&l, &c, at)
+	}
+	if err := o.unreadable[s.Key]; err != nil {
+		l.Conflicts = append(l.Conflicts, state.UnreadableControl(s.Key))
 	}
 	global, ok := o.control[state.GlobalKey]
 	if ok {
@@ -102,23 +121,6 @@ func (o *overlay) limits(s *scopeState, ruleSet *scaling.Bounds, at time.Time) s
 		}
 	}
 	return l
-}
-
-// limitsChange is what has changed of a scope's limits since the tick that was
-// published before, nil if nothing has or there was none. Whoever has taken a bound
-// that is over by now out of its record: it has ended.
-func (s *scopeState) limitsChange(now time.Time) *scaling.LimitsChange {
-	was, is := s.published.limits, &s.limits
-	if was == (limitsKey{}) || was.bounds == is.Bounds && was.mode == is.Mode {
-		return nil
-	}
-	c := &scaling.LimitsChange{Before: was.bounds, After: is.Bounds, ModeBefore: was.mode, Mode: is.Mode, Timed: is.Timed}
-	for _, b := range s.timed {
-		if !now.Before(b.Until) && !slices.Contains(is.Timed, b) {
-			c.Ended = append(c.Ended, b)
-		}
-	}
-	return c
 }
 
 // latestDrain is the drain that people want to see: the open one, else the one

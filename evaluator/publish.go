@@ -95,6 +95,8 @@ type announcement struct {
 	next                   published
 	newGeneration, changed bool
 	limitsChange           *scaling.LimitsChange
+	// told replaces what everybody was told of the limits, nil if that is the same.
+	told *state.ToldLimits
 }
 
 // publish stores what the newest tick decided and tells everybody. When it
@@ -113,14 +115,14 @@ func (r *runner) publish(ctx context.Context, at int64, provisional bool) error 
 		v := r.announcement(s, &st)
 		if v.due() {
 			ev := v.render(&st)
-			if err := r.record(w, s, &ev, v.next); err != nil {
+			if err := r.record(w, &v, &ev); err != nil {
 				return err
 			}
 		}
 		announcements = append(announcements, v)
 	}
 	for _, s := range r.gone {
-		r.remove(w, s.Key, r.overlay.control[s.Key])
+		r.remove(w, s.Key, &r.overlay)
 	}
 	if err := r.store(ctx, w, announcements, at); err != nil {
 		// It may have been stored all the same, or in part. Then what the store has
@@ -144,11 +146,15 @@ func (r *runner) announcement(s *scopeState, st *stamp) announcement {
 	if !st.provisional {
 		next.ramp = t.kept.Ramp
 	}
-	return announcement{
+	out := announcement{
 		scopeState: s, next: next,
 		newGeneration: next.generation != s.published.generation, changed: s.published.changed(next),
 		limitsChange: s.limitsChange(st.written),
 	}
+	if !sameLimits(s.told, &s.limits) {
+		out.told = toldLimits(&s.limits)
+	}
+	return out
 }
 
 // mustAskAgain reports whether what was done about a generation that still stands
@@ -169,7 +175,7 @@ func (r *runner) mustAskAgain(s *scopeState, st *stamp, generation uint64) bool 
 // due reports whether anything has to be stored about the scope.
 func (v *announcement) due() bool {
 	p := &v.published
-	return v.changed || !p.stored || p.limits != v.next.limits || p.remembered() != v.next.remembered()
+	return v.changed || !p.stored || p.limits != v.next.limits || p.remembered() != v.next.remembered() || v.told != nil
 }
 
 func (v *announcement) render(st *stamp) scaling.Evaluation {
@@ -202,7 +208,8 @@ func (r *runner) announce(ctx context.Context, st *stamp, announcements []announ
 }
 
 // record adds what has to be stored about one scope to the write.
-func (r *runner) record(w *state.Write, s *scopeState, ev *scaling.Evaluation, next published) error {
+func (r *runner) record(w *state.Write, v *announcement, ev *scaling.Evaluation) error {
+	s, next, told := v.scopeState, &v.next, v.told
 	if s.published.limits != next.limits {
 		v, err := json.Marshal(scaling.LimitsRecord{
 			Mode: ev.Mode, Deployment: ev.Deployment, Paused: ev.Paused,
@@ -213,8 +220,11 @@ func (r *runner) record(w *state.Write, s *scopeState, ev *scaling.Evaluation, n
 		}
 		w.Append(state.Entry{Scope: s.Key, At: ev.Tick, Kind: state.LimitsEntry, Value: v})
 	}
-	if !ev.Changed && s.published.remembered() == next.remembered() && s.published.stored {
+	if !ev.Changed && s.published.remembered() == next.remembered() && s.published.stored && told == nil {
 		return nil
+	}
+	if told == nil {
+		told = s.told
 	}
 	if ev.Changed {
 		v, err := json.Marshal(scaling.HistoryRecord{
@@ -234,6 +244,7 @@ func (r *runner) record(w *state.Write, s *scopeState, ev *scaling.Evaluation, n
 		Since: next.since, LastTick: ev.Tick, Ramp: storedRamp(next.ramp), Master: next.master,
 		RecommendationID: ev.Recommendation.RecommendationID, Recommendation: ev.Recommendation,
 		UnknownTicks: next.unknownTicks, LastSeen: time.UnixMilli(s.lastSeen).UTC(), FirstTick: time.UnixMilli(s.first).UTC(),
+		Told: told,
 	})
 }
 
@@ -253,7 +264,9 @@ func (r *runner) store(ctx context.Context, w *state.Write, announcements []anno
 	}
 	for i := range announcements {
 		announcements[i].published = announcements[i].next
-		announcements[i].timed = announcements[i].limits.Timed
+		if told := announcements[i].told; told != nil {
+			announcements[i].scopeState.told = told
+		}
 	}
 	return nil
 }

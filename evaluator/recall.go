@@ -98,6 +98,7 @@ func recallOne(runners []*runner, key string, d *state.DecisionRecord, now time.
 			blockers: blockers, signals: signals,
 			unknownTicks: d.UnknownTicks, master: d.Master, ramp: loadedRamp(d.Ramp), stored: !corrected,
 		}
+		s.told = d.Told
 		if !s.stays() {
 			s.first, s.lastSeen = d.FirstTick.UnixMilli(), d.LastSeen.UnixMilli()
 		}
@@ -132,7 +133,7 @@ func (l *Loop) clean(ctx context.Context, scopes []scaling.Scope, o *overlay) er
 	}
 	w := state.NewWrite(l.Store, state.Fence(l.Epoch))
 	for _, s := range scopes {
-		l.remove(w, s.Key, o.control[s.Key])
+		l.remove(w, s.Key, o)
 	}
 	if err := w.Commit(ctx); err != nil {
 		return fmt.Errorf("removing %d scopes that are gone: %w", len(scopes), err)
@@ -147,12 +148,13 @@ func (l *Loop) clean(ctx context.Context, scopes []scaling.Scope, o *overlay) er
 }
 
 // remove takes a scope out of the store, but for what somebody has set for it at
-// run time: that holds if the scope comes back, be it with the next reload.
-func (l *Loop) remove(w *state.Write, key string, control state.ControlRecord) {
+// run time: that holds if the scope comes back, be it with the next reload. A
+// control record that says nothing any more is swept later.
+func (l *Loop) remove(w *state.Write, key string, o *overlay) {
 	l.decisions.Remove(w, key)
 	l.executions.Remove(w, key)
+	control := o.control[key]
 	if !control.InForce(l.Clock.Now()) {
-		l.controls.Remove(w, key)
 		return
 	}
 	attrs := []any{"scope", key, "paused", control.Paused}

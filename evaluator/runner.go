@@ -3,7 +3,10 @@ package evaluator
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -47,6 +50,8 @@ type runner struct {
 	holes holes
 	// gone are scopes that were dropped and not yet taken out of the store.
 	gone []*scopeState
+	// swept are the control records that will be swept, by key.
+	swept map[string]swept
 }
 
 // run evaluates tick after tick until ctx ends.
@@ -123,6 +128,7 @@ func (r *runner) tick(ctx context.Context, at int64) error {
 		return err
 	}
 	r.noteStore(err)
+	r.sweep(ctx)
 	r.last, r.hasLast = at, true
 	r.trim(ctx)
 	r.Instruments.Evaluated(r.Clock.Now().Sub(began))
@@ -143,7 +149,25 @@ func (r *runner) loadLimits(ctx context.Context) {
 		r.noteStore(err)
 		return // the limits of the tick before stay
 	}
+	o.keep(&r.overlay)
 	r.overlay = o
+	r.noteUnreadable()
+}
+
+// noteUnreadable tells of control records that cannot be decoded. They touch their
+// own scopes alone.
+func (r *runner) noteUnreadable() {
+	keys := slices.Sorted(maps.Keys(r.overlay.unreadable))
+	var errs []error
+	for _, key := range keys {
+		r.Instruments.Failed("store")
+		errs = append(errs, r.overlay.unreadable[key])
+	}
+	kind := ""
+	if len(keys) > 0 {
+		kind = fmt.Sprintf("%q", keys) // the key of the whole service is empty
+	}
+	r.troubles.controls.Set(kind, "scopes", keys, "err", errors.Join(errs...))
 }
 
 func (r *runner) noteStore(err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // cell is what one query said about one scope at one tick.
@@ -57,8 +58,8 @@ type scopeState struct {
 	unseen    int64
 	published published
 	limits    scaling.Limits
-	// timed are the limits' timed bounds at the tick that was published last.
-	timed []scaling.TimedBound
+	// told are the limits that everybody was told of, nil if nobody knows.
+	told *state.ToldLimits
 }
 
 // scopeTable finds scopes by the label values of a sample.

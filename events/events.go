@@ -97,8 +97,12 @@ func (d *Dispatcher) Publish(_ context.Context, evaluations []scaling.Evaluation
 	}
 	for i := range evaluations {
 		if c := evaluations[i].LimitsChange; c != nil {
+			severity := scaling.SeverityOf(scaling.EventLimitsChanged)
+			if len(c.Conflicts) > 0 {
+				severity = scaling.Warning
+			}
 			d.Emit(scaling.Event{
-				Kind: scaling.EventLimitsChanged, Severity: scaling.SeverityOf(scaling.EventLimitsChanged),
+				Kind: scaling.EventLimitsChanged, Severity: severity,
 				Scope: evaluations[i].Scope, Message: c.String(), At: evaluations[i].Tick,
 			})
 		}

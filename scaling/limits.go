@@ -68,7 +68,10 @@ func BootingWorkers(entries []Booting, current int, at time.Time) int {
 type Limits struct {
 	Bounds Bounds
 	// Timed are those of them that end by themselves.
-	Timed      []TimedBound
+	Timed []TimedBound
+	// Conflicts say what was set at run time and does not count, because it does not
+	// fit the configuration, or cannot be read.
+	Conflicts  []string
 	Mode       Mode
 	Deployment Deployment
 	// Paused is true while the scope or the whole service is paused.

@@ -50,6 +50,8 @@ type LimitsChange struct {
 	// Timed are the bounds that hold until a time from now on, Ended those that no
 	// longer do.
 	Timed, Ended []TimedBound
+	// Conflicts say what was set at run time and does not count, or cannot be read.
+	Conflicts []string
 }
 
 // String says what has changed.
@@ -69,7 +71,7 @@ func (c *LimitsChange) String() string {
 	for i := range c.Ended {
 		out = append(out, "ended: "+c.Ended[i].String())
 	}
-	return strings.Join(out, "; ")
+	return strings.Join(append(out, c.Conflicts...), "; ")
 }
 
 func bound(n int) string {

@@ -25,8 +25,8 @@ type ControlRecord struct {
 	MaxWorkers *int          `json:"maxWorkers,omitempty"`
 	Mode       *scaling.Mode `json:"mode,omitempty"`
 	// MinTimed and MaxTimed override the bounds until a time, and what is set
-	// without an end until then; nil where nothing was. The first tick at which the
-	// time is there takes them out.
+	// without an end until then; nil where nothing was. They stay in the record for
+	// a while when the time is over: who reads it compares with the clock.
 	MinTimed  *scaling.TimedBound `json:"minTimed,omitempty"`
 	MaxTimed  *scaling.TimedBound `json:"maxTimed,omitempty"`
 	UpdatedAt time.Time           `json:"updatedAt"`
@@ -68,33 +68,27 @@ func (c ControlRecord) InForce(t time.Time) bool {
 	return c.PausedAt(t) || c.MinWorkers != nil || c.MaxWorkers != nil || c.Mode != nil || len(c.Timed(t)) > 0
 }
 
-// At is the record without the bounds that are over at t.
+// At is the record without what has ended by itself at t: a pause, or bounds.
 func (c ControlRecord) At(t time.Time) ControlRecord {
 	for _, b := range []**scaling.TimedBound{&c.MinTimed, &c.MaxTimed} {
 		if *b != nil && !t.Before((*b).Until) {
 			*b = nil
 		}
 	}
+	if c.Paused && !c.PausedAt(t) {
+		c.Paused, c.Reason, c.PausedUntil = false, "", time.Time{}
+		c.PausedSince, c.PausedBy = time.Time{}, ""
+	}
 	return c
 }
 
-// Overlay lays what was set at run time over what the configuration says. A bound
-// that ends by itself counts until the tick that takes it out of the record.
-func (c ControlRecord) Overlay(b scaling.Bounds, m scaling.Mode) (scaling.Bounds, scaling.Mode) {
-	if c.MinWorkers != nil {
-		b.Min = *c.MinWorkers
-	}
-	if c.MaxWorkers != nil {
-		b.Max = *c.MaxWorkers
-	}
-	if c.MinTimed != nil {
-		b.Min = c.MinTimed.Workers
-	}
-	if c.MaxTimed != nil {
-		b.Max = c.MaxTimed.Workers
-	}
-	if c.Mode != nil {
-		m = *c.Mode
-	}
-	return b, m
+// Ended reports whether anything in the record has ended by itself at t.
+func (c ControlRecord) Ended(t time.Time) bool {
+	at := c.At(t)
+	return at.Paused != c.Paused || at.MinTimed != c.MinTimed || at.MaxTimed != c.MaxTimed
+}
+
+// Empty reports whether nothing is set, be it over or not.
+func (c ControlRecord) Empty() bool {
+	return !c.Paused && c.MinWorkers == nil && c.MaxWorkers == nil && c.Mode == nil && c.MinTimed == nil && c.MaxTimed == nil
 }

@@ -79,6 +79,19 @@ type DecisionRecord struct {
 	LastSeen time.Time `json:"lastSeen"`
 	// FirstTick is the tick at which the scope began to exist.
 	FirstTick time.Time `json:"firstTick"`
+	// Told are the limits that everybody was told of last, nil if nobody knows.
+	Told *ToldLimits `json:"told,omitempty"`
+}
+
+// ToldLimits are limits of a scope as they were told, to find what has changed since.
+type ToldLimits struct {
+	MinWorkers int `json:"minWorkers"`
+	// MaxWorkers is nil for no bound.
+	MaxWorkers *int                 `json:"maxWorkers,omitempty"`
+	Mode       scaling.Mode         `json:"mode"`
+	Timed      []scaling.TimedBound `json:"timed,omitempty"`
+	// Conflicts say what was set at run time and does not count.
+	Conflicts []string `json:"conflicts,omitempty"`
 }
 
 // ExecutionRecord is what the executor keeps about a scope and the evaluator
@@ -258,10 +271,13 @@ type JobRecord struct {
 func Decode[T any](r Record) (T, error) {
 	var v T
 	if err := json.Unmarshal(r.Value, &v); err != nil {
-		return v, fmt.Errorf("decoding %s record %q: %w", r.Kind, r.Key, err)
+		return v, fmt.Errorf("decoding %s record %q: %w: %w", r.Kind, r.Key, ErrUnreadable, err)
 	}
 	return v, nil
 }
+
+// ErrUnreadable says that the value of a record is none of its kind.
+var ErrUnreadable = errors.New("its value cannot be read")
 
 // NewPut encodes a typed value as a compare-and-set write.
 func NewPut(kind Kind, key string, version uint64, value any) (Put, error) {

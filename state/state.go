@@ -63,10 +63,12 @@ type Put struct {
 	Value   json.RawMessage
 }
 
-// Remove deletes a record whatever its version; a missing one is no error.
+// Remove deletes a record. Version, if > 0, is the version that was read; with 0
+// the record goes whatever its version, and a missing one is no error.
 type Remove struct {
-	Kind Kind
-	Key  string
+	Kind    Kind
+	Key     string
+	Version uint64
 }
 
 // Entry is one line of history.
@@ -127,7 +129,7 @@ type Store interface {
 	// Apply writes the batch under a fence and returns the new versions of its
 	// Puts in order. It fails with ErrFenced if the stored Leader record has a
 	// newer epoch than the fence (see Fence.CheckLeader), else with ErrConflict if
-	// any version does not match. The epoch is read in the transaction of the
+	// any version of a Put or Remove does not match. The epoch is read in the transaction of the
 	// batch: nothing of an older leader gets in after a newer epoch was stored.
 	Apply(ctx context.Context, f Fence, b Batch) ([]uint64, error)
 	History(ctx context.Context, f Filter) ([]Entry, error)

@@ -90,27 +90,51 @@ func (t *Table[T]) List(ctx context.Context) ([]Row[T], error) { return t.list(c
 // Load is List, but keeps a copy of every record for Get and Change.
 func (t *Table[T]) Load(ctx context.Context) ([]Row[T], error) { return t.list(ctx, true) }
 
+// Unreadable is a record whose value cannot be decoded.
+type Unreadable struct {
+	Key     string
+	Version uint64
+	Err     error
+}
+
+// ListReadable is List, but a record that cannot be decoded does not keep the
+// others from being read.
+func (t *Table[T]) ListReadable(ctx context.Context) (rows []Row[T], bad []Unreadable, err error) {
+	return t.listReadable(ctx, false)
+}
+
 func (t *Table[T]) list(ctx context.Context, keep bool) ([]Row[T], error) {
+	rows, bad, err := t.listReadable(ctx, keep)
+	if err == nil && len(bad) > 0 {
+		return nil, bad[0].Err
+	}
+	return rows, err
+}
+
+func (t *Table[T]) listReadable(ctx context.Context, keep bool) (rows []Row[T], bad []Unreadable, err error) {
 	began := t.reading()
 	stored, err := t.store.List(ctx, t.kind)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	rows := make([]Row[T], len(stored))
-	for i, r := range stored {
+	rows = make([]Row[T], 0, len(stored))
+	for _, r := range stored {
 		v, err := Decode[T](r)
 		if err != nil {
-			return nil, err
+			bad = append(bad, Unreadable{r.Key, r.Version, err})
+			continue
 		}
-		rows[i] = Row[T]{r.Key, r.Version, v}
+		rows = append(rows, Row[T]{r.Key, r.Version, v})
 		m := remembered{version: r.Version}
 		if keep {
 			m.value = v
 		}
 		t.read(began, r.Key, m)
 	}
-	t.readAll(began)
-	return rows, nil
+	if len(bad) == 0 {
+		t.readAll(began)
+	}
+	return rows, bad, nil
 }
 
 // maxAttempts is how often Change begins again because another writer was
@@ -174,7 +198,15 @@ func (t *Table[T]) put(w *Write, key string, value T, version *uint64) error {
 
 // Remove adds to a write that a record goes, whatever its version.
 func (t *Table[T]) Remove(w *Write, key string) {
-	w.batch.Removes = append(w.batch.Removes, Remove{t.kind, key})
+	t.remove(w, key, 0)
+}
+
+// RemoveRow adds to a write that a record goes if it still is what was read; if it
+// is not, the write fails with ErrConflict.
+func (t *Table[T]) RemoveRow(w *Write, old Row[T]) { t.remove(w, old.Key, old.Version) }
+
+func (t *Table[T]) remove(w *Write, key string, version uint64) {
+	w.batch.Removes = append(w.batch.Removes, Remove{t.kind, key, version})
 	w.removes = append(w.removes, t.records)
 }
 

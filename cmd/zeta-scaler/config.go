@@ -183,7 +183,13 @@ func configText(c *api.EffectiveConfig, s screen) string {
 		t.add(sc.Scope, string(scaling.MaxWorkers), countText(sc.MaxWorkers.Value), from(sc.MaxWorkers.Origin, sc.MaxWorkers.Source))
 		t.add(sc.Scope, "mode", string(sc.Mode.Value), from(sc.Mode.Origin, sc.Mode.Source))
 	}
-	return text + t.text(s)
+	text += t.text(s)
+	for i := range c.Scopes {
+		for _, why := range c.Scopes[i].Conflicts {
+			text += plain(fmt.Sprintf("%s: does not count: %s", c.Scopes[i].Scope, why)) + "\n"
+		}
+	}
+	return text
 }
 
 func countText(n *int) string {

@@ -48,7 +48,7 @@ prod   mode         advisory   default
 		{"--min-workers", "1"}:                                          "--scope is missing",
 		{"--scope", "prod", "--max-workers", "many"}:                    `--max-workers is "many", expected a number or the word configured`,
 		{"--scope", "prod", "--max-workers", "9", "--until", "tonight"}: "or a duration such as 6h",
-		{"--scope", "prod", "--max-workers", "1"}:                       "minWorkers 2 is greater than maxWorkers 1",
+		{"--scope", "prod", "--max-workers", "1"}:                       "min_workers 2 is greater than max_workers 1",
 	} {
 		code, _, stderr := runArgs(t, append([]string{"config", "set", "--server", url}, *args...)...)
 		require.NotZero(t, code)

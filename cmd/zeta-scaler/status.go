@@ -151,6 +151,9 @@ func needsText(scopes []api.ScopeStatus) string {
 		for i := range st.TimedBounds {
 			say("%s: %s", st.Scope, st.TimedBounds[i].String())
 		}
+		for _, c := range st.Conflicts {
+			say("%s: does not count: %s", st.Scope, c)
+		}
 		if n := st.Next; n != nil {
 			r := st.Recommendation
 			r.RecommendedWorkers = n.RecommendedWorkers

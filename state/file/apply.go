@@ -29,7 +29,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		{&s.write.insert, s.writer, "INSERT INTO record (version, value, kind, key) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.write.update, s.writer, "UPDATE record SET version = ?, value = ? WHERE kind = ? AND key = ? AND version = ?"},
 		{&s.write.version, s.writer, "SELECT version FROM record WHERE kind = ? AND key = ?"},
-		{&s.write.remove, s.writer, "DELETE FROM record WHERE kind = ? AND key = ?"},
+		{&s.write.remove, s.writer, "DELETE FROM record WHERE kind = ?1 AND key = ?2 AND (?3 = 0 OR version = ?3)"},
 		{&s.write.append, s.writer, "INSERT INTO history (scope, at, action, kind, value) VALUES (?, ?, ?, ?, ?)"},
 		{&s.write.keys, s.writer, "SELECT DISTINCT scope, kind FROM history"},
 		{&s.write.keep, s.writer, "DELETE FROM history WHERE scope = ?1 AND kind = ?2 AND id <= " +
@@ -68,10 +68,8 @@ func (s *Store) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint
 		if versions, err = s.put(ctx, tx, b.Puts); err != nil {
 			return err
 		}
-		for _, r := range b.Removes {
-			if _, err := tx.StmtContext(ctx, s.write.remove).ExecContext(ctx, string(r.Kind), r.Key); err != nil {
-				return fmt.Errorf("removing %s record %q: %w", r.Kind, r.Key, err)
-			}
+		if err := s.remove(ctx, tx, b.Removes); err != nil {
+			return err
 		}
 		return s.appendHistory(ctx, tx, b.History)
 	})
@@ -123,6 +121,19 @@ func (s *Store) checkFence(ctx context.Context, tx *sql.Tx, f state.Fence) error
 	}
 	r.Value = value
 	return f.CheckLeader(r)
+}
+
+func (s *Store) remove(ctx context.Context, tx *sql.Tx, removes []state.Remove) error {
+	for _, r := range removes {
+		done, err := tx.StmtContext(ctx, s.write.remove).ExecContext(ctx, string(r.Kind), r.Key, r.Version)
+		if err != nil {
+			return fmt.Errorf("removing %s record %q: %w", r.Kind, r.Key, err)
+		}
+		if n, err := done.RowsAffected(); err != nil || r.Version > 0 && n == 0 {
+			return fmt.Errorf("%s record %q has not version %d any more: %w", r.Kind, r.Key, r.Version, errors.Join(state.ErrConflict, err))
+		}
+	}
+	return nil
 }
 
 func (s *Store) put(ctx context.Context, tx *sql.Tx, puts []state.Put) ([]uint64, error) {

@@ -95,7 +95,9 @@ func (s *Store) newPlan(from *root, pages map[string]*page, b state.Batch) (*pla
 	if err := d.puts(b.Puts); err != nil {
 		return nil, err
 	}
-	d.removes(b.Removes)
+	if err := d.removes(b.Removes); err != nil {
+		return nil, err
+	}
 	d.history(b.History)
 	to := d.plan.to
 	if n := to.page.size(); n > maxData-maxInline {
@@ -127,11 +129,7 @@ func (d *draft) puts(puts []state.Put) error {
 	to := d.plan.to
 	for _, p := range puts {
 		r := ref{p.Kind, p.Key}
-		records := d.from.page.records
-		if !inRoot(p.Kind) {
-			records = d.pages[p.Key].records
-		}
-		if have := records[r].version; have != p.Version {
+		if have := d.version(r); have != p.Version {
 			return fmt.Errorf("%s record %q has version %d, expected %d: %w", p.Kind, p.Key, have, p.Version, state.ErrConflict)
 		}
 		if inRoot(p.Kind) {
@@ -145,16 +143,30 @@ func (d *draft) puts(puts []state.Put) error {
 	return nil
 }
 
-func (d *draft) removes(removes []state.Remove) {
+func (d *draft) removes(removes []state.Remove) error {
 	for _, r := range removes {
+		name := ref{r.Kind, r.Key}
+		have := d.version(name)
+		if r.Version > 0 && have != r.Version {
+			return fmt.Errorf("%s record %q has version %d, expected %d: %w", r.Kind, r.Key, have, r.Version, state.ErrConflict)
+		}
 		switch {
 		case inRoot(r.Kind):
-			delete(d.plan.to.page.records, ref{r.Kind, r.Key})
-		case d.pages[r.Key].records[ref{r.Kind, r.Key}].version != 0:
+			delete(d.plan.to.page.records, name)
+		case have != 0:
 			change := d.delta(r.Key)
 			change.Removes = append(change.Removes, r.Kind)
 		}
 	}
+	return nil
+}
+
+// version is that of a record before the batch, 0 if there is none.
+func (d *draft) version(r ref) uint64 {
+	if inRoot(r.kind) {
+		return d.from.page.records[r].version
+	}
+	return d.pages[r.key].records[r].version
 }
 
 func (d *draft) history(entries []state.Entry) {

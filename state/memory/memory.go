@@ -85,6 +85,12 @@ func (s *Store) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint
 				p.Kind, p.Key, have, p.Version, state.ErrConflict)
 		}
 	}
+	for _, r := range b.Removes {
+		if have := s.records[r.Kind][r.Key].Version; r.Version > 0 && have != r.Version {
+			return nil, fmt.Errorf("%s record %q has version %d, expected %d: %w",
+				r.Kind, r.Key, have, r.Version, state.ErrConflict)
+		}
+	}
 	versions := make([]uint64, len(b.Puts))
 	for i, p := range b.Puts {
 		s.version++

@@ -28,11 +28,11 @@ func (s *Store) Apply(ctx context.Context, f state.Fence, b state.Batch) ([]uint
 	}
 	var versions []uint64
 	err := s.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		found, err := lock(ctx, tx, b.Puts)
+		found, err := lock(ctx, tx, b.Puts, b.Removes)
 		if err != nil {
 			return err
 		}
-		if err := found.allows(f, b.Puts); err != nil {
+		if err := found.allows(f, b); err != nil {
 			return err
 		}
 		versions = make([]uint64, len(b.Puts))
@@ -93,11 +93,16 @@ type found struct {
 
 // lock waits for its turn, reserves a version for each record, and reads what
 // has to be compared. All of it is one round trip.
-func lock(ctx context.Context, tx pgx.Tx, puts []state.Put) (*found, error) {
+func lock(ctx context.Context, tx pgx.Tx, puts []state.Put, removes []state.Remove) (*found, error) {
 	f := &found{versions: map[ref]uint64{}, leader: state.Record{Kind: state.Leader, Key: state.EpochKey}}
 	kinds, keys := make([]string, len(puts)), make([]string, len(puts))
 	for i, p := range puts {
 		kinds[i], keys[i] = string(p.Kind), short(p.Key)
+	}
+	for _, r := range removes {
+		if r.Version > 0 {
+			kinds, keys = append(kinds, string(r.Kind)), append(keys, short(r.Key))
+		}
 	}
 	var b pgx.Batch
 	b.Queue("UPDATE store SET version = greatest(version, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + $1::bigint RETURNING version",
@@ -129,16 +134,30 @@ func lock(ctx context.Context, tx pgx.Tx, puts []state.Put) (*found, error) {
 }
 
 // allows compares what there is with what is expected.
-func (f *found) allows(fence state.Fence, puts []state.Put) error {
+func (f *found) allows(fence state.Fence, b state.Batch) error {
 	if err := database.CheckFormat(f.format, len(steps)); err != nil {
 		return err
 	}
 	if err := fence.CheckLeader(f.leader); err != nil {
 		return err
 	}
-	for _, p := range puts {
-		if have := f.versions[ref{string(p.Kind), short(p.Key)}]; have != p.Version {
-			return fmt.Errorf("%s record %q has version %d, expected %d: %w", p.Kind, p.Key, have, p.Version, state.ErrConflict)
+	expect := func(kind state.Kind, key string, version uint64) error {
+		if have := f.versions[ref{string(kind), short(key)}]; have != version {
+			return fmt.Errorf("%s record %q has version %d, expected %d: %w", kind, key, have, version, state.ErrConflict)
+		}
+		return nil
+	}
+	for _, p := range b.Puts {
+		if err := expect(p.Kind, p.Key, p.Version); err != nil {
+			return err
+		}
+	}
+	for _, r := range b.Removes {
+		if r.Version == 0 {
+			continue
+		}
+		if err := expect(r.Kind, r.Key, r.Version); err != nil {
+			return err
 		}
 	}
 	return nil

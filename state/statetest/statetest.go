@@ -21,6 +21,7 @@ func RunConformance(t *testing.T, open Open) {
 		"missing record":                            missingRecord,
 		"compare and set":                           compareAndSet,
 		"a version is never reused":                 versionNeverReused,
+		"only what was read is removed":             removesWhatWasRead,
 		"a value is the caller's own":               valueIsCopied,
 		"keys and values are kept exactly":          exactKeysAndValues,
 		"list is of one kind, sorted by key":        list,
@@ -76,6 +77,29 @@ func compareAndSet(t *testing.T, open Open) {
 	_, err = apply(t, s, state.Put{Kind: state.Control, Key: "a", Version: first, Value: raw(`{"n":3}`)})
 	require.ErrorIs(t, err, state.ErrConflict, "the version before")
 	requireValue(t, s, state.Control, "a", second, `{"n":2}`)
+}
+
+// A record that somebody has changed meanwhile does not go with what was read.
+func removesWhatWasRead(t *testing.T, open Open) {
+	for _, kind := range []state.Kind{state.Control, state.Tick} {
+		s := open(t)
+		remove := func(version uint64, beside ...state.Put) error {
+			_, err := s.Apply(t.Context(), state.NoFence, state.Batch{
+				Puts: beside, Removes: []state.Remove{{Kind: kind, Key: "a", Version: version}},
+			})
+			return err
+		}
+		first := put(t, s, kind, "a", 0, `{"n":1}`)
+		second := put(t, s, kind, "a", first, `{"n":2}`)
+		require.ErrorIs(t, remove(first, state.Put{Kind: state.Execution, Key: "a", Value: raw(`{}`)}), state.ErrConflict, "the version before")
+		requireValue(t, s, kind, "a", second, `{"n":2}`)
+		_, err := s.Get(t.Context(), state.Execution, "a")
+		require.ErrorIs(t, err, state.ErrNotFound, "nothing of the batch is there")
+		require.NoError(t, remove(second))
+		_, err = s.Get(t.Context(), kind, "a")
+		require.ErrorIs(t, err, state.ErrNotFound)
+		require.ErrorIs(t, remove(second), state.ErrConflict, "it is gone")
+	}
 }
 
 func versionNeverReused(t *testing.T, open Open) {
