@@ -87,8 +87,8 @@ func TestDrainNotes(t *testing.T) {
 		badge string
 	}{
 		"waits for batch jobs": {scaling.Drain{State: scaling.DrainDraining, Worker: "w1", Deadline: tick.Add(time.Minute)}, "plain", "Given up at 2026-03-14T09:27:30Z if jobs in batch mode still run there.", "draining: w1"},
-		"goes back":            {scaling.Drain{State: scaling.DrainDraining, Worker: "w1", GivenUp: "timed out"}, "warn", "It goes back: timed out", "draining: w1"},
-		"went back":            {scaling.Drain{State: scaling.DrainActive, Worker: "w1", GivenUp: "timed out", Error: "timed out", Failed: true}, "warn", "The worker stays: timed out", "drain went back: w1"},
+		"goes back":            {scaling.Drain{State: scaling.DrainDraining, Worker: "w1", GivenUp: "timed out"}, "open", "It goes back: timed out", "draining: w1"},
+		"went back":            {scaling.Drain{State: scaling.DrainActive, Worker: "w1", GivenUp: "timed out", Error: "timed out", Failed: true}, "person", "The worker stays: timed out", "drain went back: w1"},
 		"called off":           {scaling.Drain{State: scaling.DrainActive, Worker: "w1"}, "plain", "The worker stays: it was called off", ""},
 		"failed":               {scaling.Drain{State: scaling.DrainFailed, Worker: "w1", Error: "no slots"}, "alarm", "no slots", "drain failed: w1"},
 		"gone":                 {scaling.Drain{State: scaling.DrainDecommissioned, Worker: "w1"}, "", "", ""},

@@ -92,7 +92,7 @@ func (v *alertsView) alert(f *state.FiredAlert, now time.Time) alertView {
 	case "page":
 		a.Kind = "alarm"
 	case "warning":
-		a.Kind = "warn"
+		a.Kind = "person"
 	}
 	if !f.ResolvedAt.IsZero() {
 		a.Kind, a.EndedAt = "plain", instant(f.ResolvedAt)

@@ -45,6 +45,35 @@ func left(at, now time.Time) string {
 	return "in " + span(at.Sub(now).Round(time.Second).Seconds())
 }
 
+// stepView is what a person can do, and where that is.
+type stepView struct{ Words, URL, Link string }
+
+// stepOf is about the most pressing need of a scope, nil for none, and for a failure,
+// which says so itself.
+func stepOf(ev *scaling.Evaluation, st *standing, now time.Time) *stepView {
+	needs := needsOf(ev, st, now)
+	if len(needs) == 0 || needs[0] == NeedFailed {
+		return nil
+	}
+	r := &ev.Recommendation
+	switch needs[0] {
+	case NeedStuck:
+		switch {
+		case r.HeldBy(scaling.BlockerOtherWriter):
+			return &stepView{"Stop whoever else changes the number of workers, then resume the scope.", "runbook#zetaactionfailed", "Runbook"}
+		case r.HeldBy(scaling.BlockerIneffective):
+			return &stepView{"Find out why what waits does not use the workers that came.", "runbook#zetascalingineffective", "Runbook"}
+		}
+		return &stepView{"Lower the parallelism of the job that waits, or raise max_workers.", "runbook#zetaunsatisfiabledemand", "Runbook"}
+	case NeedAtMax:
+		return &stepView{"If the platform has room, raise max_workers until a time.", "#limits", "Limits"}
+	case NeedPaused:
+		return &stepView{"Resume it when the reason is over.", "#control", "Resume"}
+	case NeedFailed, NeedUnknown, NeedInvalid:
+	}
+	return &stepView{"Bring the metrics back. zeta-scaler doctor says which link of the chain is broken.", "runbook#zetametricsinvalid", "Runbook"}
+}
+
 // outlookView is what would be recommended without the pause.
 type outlookView struct {
 	Action      scaling.Action

@@ -43,7 +43,7 @@ func TestPageShowsPauses(t *testing.T) {
 	require.NotContains(t, words, "long ago", "that pause is over")
 	require.Contains(t, words, "paused The whole service since")
 	words = mainOf(t, o, "/")
-	require.Contains(t, words, "paused The whole service since 2026-03-14T09:26:30Z by ann: all hands")
+	require.Contains(t, words, "paused The whole service since 2026-03-14T09:26:30Z by ann, until resumed: all hands. Resume")
 	require.NotContains(t, words, "This scope since")
 	words = mainOf(t, o, "/config")
 	require.Contains(t, words, "prod paused until 2026-03-14T09:27:42Z")

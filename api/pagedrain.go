@@ -101,14 +101,14 @@ func drainNote(d *scaling.Drain, now time.Time) (kind, note, todo string) {
 		return "alarm", cmp.Or(d.Error, d.GivenUp, "It failed."),
 			"A job that was stopped does not run yet. It is restored again and again; its savepoint and its config are kept, and no worker is removed meanwhile. The alert ZetaJobRestoreFailed has the command that does it by hand."
 	case d.GivenUp != "" && !d.State.Over():
-		return "warn", "It goes back: " + d.GivenUp, "What was stopped is restored, and the worker stays."
+		return "open", "It goes back: " + d.GivenUp, "What was stopped is restored, and the worker stays."
 	case d.State == scaling.DrainActive && d.Failed:
-		return "warn", "The worker stays: " + cmp.Or(d.GivenUp, d.Error),
+		return "person", "The worker stays: " + cmp.Or(d.GivenUp, d.Error),
 			"Every job that was stopped runs again. It is tried again after a back-off, as long as the recommendation stands."
 	case d.State == scaling.DrainActive:
 		return "plain", "The worker stays: " + cmp.Or(d.GivenUp, d.Error, "it was called off"), ""
 	case d.Error != "":
-		return "warn", d.Error, ""
+		return "person", d.Error, ""
 	case !d.Deadline.IsZero() && d.Deadline.After(now) && !d.State.Over():
 		return "plain", "Given up at " + instant(d.Deadline) + " if jobs in batch mode still run there.", ""
 	}
@@ -151,11 +151,11 @@ func drainBadge(d *scaling.Drain) (badge, bool) {
 	case d.State == scaling.DrainFailed:
 		return badge{"alarm", "drain failed: " + d.Worker}, true
 	case d.State == scaling.DrainActive:
-		return badge{"warn", "drain went back: " + d.Worker}, true
+		return badge{"person", "drain went back: " + d.Worker}, true
 	}
 	words := strings.ToLower(string(d.State))
 	if d.State == scaling.DrainPending {
 		words = "drain pending"
 	}
-	return badge{"warn", strings.TrimSuffix(words+": "+d.Worker, ": ")}, true
+	return badge{"open", strings.TrimSuffix(words+": "+d.Worker, ": ")}, true
 }

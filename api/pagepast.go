@@ -26,12 +26,26 @@ func choices[T ~string](all []T, selected string) []choice {
 	return out
 }
 
+// filterView is the head of a page about the past: what it is, and what of it is
+// shown.
+type filterView struct {
+	// Page is its address and the name of its heading, Title what people read.
+	Page, Title string
+	Scope       string
+	// Label and Field name the choice beside the scope.
+	Label, Field string
+	Choices      []choice
+	// Ends is true where the newest time can be given, Until what was.
+	Ends  bool
+	Until string
+	// Unreadable is how much of it was left out.
+	Unreadable int
+}
+
 // pastView is the page of what was decided and set, newest first.
 type pastView struct {
-	Scope, Until string
-	Choices      []choice
-	Entries      []decisionView
-	Unreadable   int
+	Filter  filterView
+	Entries []decisionView
 	// Older leads to the next page, Newest back to the first; empty for none.
 	Older, Newest string
 }
@@ -45,9 +59,10 @@ func (s *server) historyPageView(ctx context.Context, query url.Values) (pageVie
 	if err != nil {
 		return pageView{}, err
 	}
-	v := &pastView{
-		Scope: params.Scope, Until: query.Get("until"), Choices: choices(scaling.Actions(), query.Get("action")), Unreadable: page.Unreadable,
-	}
+	v := &pastView{Filter: filterView{
+		Page: "history", Title: "History", Scope: params.Scope, Label: "Action", Field: "action", Choices: choices(scaling.Actions(), query.Get("action")),
+		Ends: true, Until: query.Get("until"), Unreadable: page.Unreadable,
+	}}
 	for i := range page.Entries {
 		v.Entries = append(v.Entries, decisionViewOf(&page.Entries[i]))
 	}
@@ -81,10 +96,8 @@ func pageLinks(page string, query url.Values, cursor *string) (older, newest str
 
 // actionsPage is the page of actions: those that are not over first.
 type actionsPage struct {
-	Scope         string
-	Choices       []choice
+	Filter        filterView
 	Actions       []actionView
-	Unreadable    int
 	Older, Newest string
 }
 
@@ -96,7 +109,10 @@ func (s *server) actionsPageView(ctx context.Context, query url.Values) (pageVie
 	if err != nil {
 		return pageView{}, err
 	}
-	v := &actionsPage{Scope: params.Scope, Choices: choices(scaling.ActionStates(), query.Get("state")), Unreadable: page.Unreadable}
+	v := &actionsPage{Filter: filterView{
+		Page: "actions", Title: "Actions", Scope: params.Scope, Label: "State", Field: "state", Choices: choices(scaling.ActionStates(), query.Get("state")),
+		Unreadable: page.Unreadable,
+	}}
 	for i := range page.Actions {
 		x := &page.Actions[i]
 		action := actionViewOf(x)

@@ -70,13 +70,13 @@ func TestPagesForPeople(t *testing.T) {
 		"/actions?state=FAILED":                {"FAILED"},
 		"/alerts": {
 			"Active: 3.", "ZetaClusterDown page prod", "ZetaActionFailed page prod prod: the action to bring 3 workers has failed quota",
-			"(1h)", "Over since a short time: 1", "2026-03-14T09:25:30Z",
+			"(1h)", "Over for at most 15 minutes: 1", "2026-03-14T09:25:30Z",
 		},
 		"/rules": {
 			"zeta-auto", "Decides for", "from pack", "scale out if > 60 for", "open in Prometheus", "workers.current",
 		},
 		"/config": {
-			"prod", "max_workers", "rule set", "scopes[0].bounds.max_workers 10 file zeta-scaler.yml:12:9", "log : 1, as by default", "<secret> environment",
+			"prod", "max_workers", "rule set", "scopes[0].bounds.max_workers 10 file zeta-scaler.yml:12:9", "log : as by default", "<secret> environment",
 		},
 		"/config?scope=prod":     {"prod"},
 		"/runbook":               {"ZetaActionFailed", "Raise bounds.max_workers"},

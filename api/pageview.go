@@ -32,6 +32,8 @@ type scopeView struct {
 	// Blockers hold the recommendation back, each with its end.
 	Blockers []blockerView
 	Failure  *failureView
+	// Step is what a person can do about what needs one most, unless it is Failure.
+	Step *stepView
 	// Unpaused is there for a scope that the last tick found paused.
 	Unpaused *outlookView
 	// Next is what will be recommended if nothing but the time changes.
@@ -87,9 +89,10 @@ type signalView struct {
 type windowView struct {
 	// Condition is empty for a signal without conditions.
 	Condition, State string
-	// Kind is the style of the state: sustained, true, false, unknown or none.
-	Kind string
-	Held string
+	// Kind is the style of the state: sustained, true, false, unknown or none. Way is
+	// that of what the condition asks for: out or in.
+	Kind, Way string
+	Held      string
 	// HeldSeconds is at most WindowSeconds, for the bar.
 	HeldSeconds, WindowSeconds float64
 	// When is the tick at which it counts if nothing changes, WhenIn how long that
@@ -131,7 +134,8 @@ func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, r plotRa
 	}
 	v.Control, v.Limits = s.scopeControl(ctx, ev, now), s.limitsView(ev, &st, now)
 	if past {
-		v.Badges, v.Notes, v.Limits.Timed, v.Limits.Conflicts = badges(ev, &st, ev.Tick), notes(ev, &st, ev.Tick), nil, nil
+		v.Badges, v.Notes, v.Step = badges(ev, &st, ev.Tick), notes(ev, &st, ev.Tick), nil
+		v.Limits.Timed, v.Limits.Conflicts = nil, nil
 	}
 	v.Plot, v.SignalsURL = s.plotView(ctx, ev, r), linkTo("signals", "scope", ev.Scope.Key, "range", r.Name)
 	v.History = s.historyView(ctx, ev)
@@ -156,7 +160,7 @@ func scopeViewOf(ev *scaling.Evaluation, st *standing, now time.Time) scopeView 
 		RuleSet: r.RuleSet, Digest: shortDigest(r.RuleSet.Digest), ID: r.RecommendationID, Since: instant(r.Since),
 		ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
 		Paused: st.paused(ev, now), Badges: badges(ev, st, now), Notes: notes(ev, st, now),
-		Failure: failureViewOf(st.failure(ev, now), now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), Blockers: blockerViews(ev, now),
+		Failure: failureViewOf(st.failure(ev, now), now), Step: stepOf(ev, st, now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), Blockers: blockerViews(ev, now),
 	}
 	if left := ev.CooldownRemainingSeconds - age(ev, now); left > 0 {
 		v.Cooldown = span(left)
@@ -253,10 +257,10 @@ func badges(ev *scaling.Evaluation, st *standing, now time.Time) []badge {
 	}
 	add(!fresh(ev, now), "alarm", "out of date")
 	add(ev.Provisional, "alarm", "no answer from Prometheus")
-	add(!ev.Recommendation.MetricsValid && !ev.Provisional, "alarm", "metrics not valid")
+	add(!ev.Recommendation.MetricsValid && !ev.Provisional, "unknown", "metrics not valid")
 	add(st.paused(ev, now), "person", "paused")
 	if x := st.latest(ev); x != nil && (!x.State.Final() || x.State == scaling.ActionFailed) {
-		kind := "warn"
+		kind := "open"
 		if x.State == scaling.ActionFailed {
 			kind = "alarm"
 		}
@@ -285,9 +289,9 @@ func notes(ev *scaling.Evaluation, st *standing, now time.Time) []badge {
 	}
 	add(ev.Provisional, "alarm", "Prometheus gives no answer: decided on unknown values.")
 	add(!fresh(ev, now), "alarm", "Out of date: no evaluation for more than three intervals.")
-	add(!ev.Recommendation.MetricsValid, "alarm", "The metrics are not valid: nothing may be removed.")
+	add(!ev.Recommendation.MetricsValid, "unknown", "The metrics are not valid: nothing may be removed.")
 	if n := ev.Recommendation.StaleWorkerCount; n != nil && *n > 0 {
-		add(true, "alarm", fmt.Sprintf("Workers without a young sample: %d.", *n))
+		add(true, "unknown", fmt.Sprintf("Workers without a young sample: %d.", *n))
 	}
 	add(ev.Booting > 0, "plain", fmt.Sprintf("Workers asked for that have not registered: %d.", ev.Booting))
 	return out
@@ -312,6 +316,7 @@ func windowViewOf(w *scaling.Window, applies bool, now time.Time) windowView {
 		Condition: fmt.Sprintf("%s if %s %s", direction(w.Direction), w.Comparison, threshold(w.Threshold)),
 		State:     w.Truth,
 		Kind:      w.Truth,
+		Way:       way(w.Direction),
 		Held:      fmt.Sprintf("%s of %s", span(w.HeldSeconds), span(w.WindowSeconds)),
 	}
 	if w.WindowSeconds == 0 {
@@ -340,6 +345,14 @@ func direction(d scaling.Direction) string {
 		return "scale in"
 	}
 	return "scale out"
+}
+
+// way is the style of a direction.
+func way(d scaling.Direction) string {
+	if d == scaling.In {
+		return "in"
+	}
+	return "out"
 }
 
 func threshold(t *float64) string {

@@ -75,7 +75,7 @@ func (s *server) writeError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	if safe := !isChanging(c.Request().Method); safe && isPage(c.Request().URL.Path) && (f.Status < 500 || f.Status == http.StatusNotImplemented) {
+	if safe := !isChanging(c.Request().Method); safe && isPage(c.Request().URL.Path) {
 		if err := s.writePage(c, f.Status, pageView{Problem: &f.Problem, Follows: true, Refresh: defaultRefresh}); err == nil {
 			return
 		}

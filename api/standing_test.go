@@ -44,7 +44,7 @@ func TestAFailureComesFirst(t *testing.T) {
 	}
 	require.Equal(t, []string{"An action has failed: to bring 3 workers by kubernetes , 2026-03-14T09:25:30Z (1m12s ago). " +
 		"forbidden " + hostile + " What now: Mend what the error says. It is tried again by itself while it is still called for. " +
-		"Next attempt at 2026-03-14T09:29:30Z , in 2m48s. Its steps"}, card)
+		"Next attempt at 2026-03-14T09:29:30Z , in 2m48s. Its steps · Runbook"}, card)
 	require.Contains(t, mainOf(t, o, "/?scope=prod"), "Last action FAILED unknown → 3 workers By kubernetes", "as the store has it")
 	first := rowsOf(pageOf(t, o, "/"))[0]
 	require.Contains(t, first[0], "prod action failed: 3 workers")

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// The measures of a chart, in the units of its viewBox.
+// The measures of a chart. What is drawn is chartWidth units wide and stretched to
+// whatever width there is; its height, and what is written, are in pixels.
 const (
-	chartWidth  = 960.0
-	chartLeft   = 64.0
-	chartRight  = 10.0
+	chartWidth  = 886.0
 	chartTop    = 10.0
 	chartBottom = 24.0
-	chartLabel  = 42.0
+	// chartLabel is how much of the width an instant below needs at its right.
+	chartLabel = 42.0
 )
 
 // Axis is a stretch of time in columns of equal length.
@@ -41,14 +41,16 @@ type Chart struct {
 	height float64
 	low    float64
 	high   float64
-	body   strings.Builder
+	// frame is what keeps its form at any width: scales and words. body is stretched.
+	frame, body strings.Builder
 }
 
 // New is a chart with a scale that has room for the given values, and for 0.
 func New(axis Axis, height float64, bands []*Band, levels ...*float64) *Chart {
 	c := &Chart{axis: axis, height: height}
 	grow := func(v float64) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if !math.IsNaN(v) {
+			v = bounded(v)
 			c.low, c.high = min(c.low, v), max(c.high, v)
 		}
 	}
@@ -72,6 +74,13 @@ func New(axis Axis, height float64, bands []*Band, levels ...*float64) *Chart {
 	return c
 }
 
+// greatest is the greatest number that a scale has room for: sums and differences of
+// such numbers, and a scale that goes a little further, are still numbers.
+const greatest = 1e300
+
+// bounded draws what is beyond the scale at its end.
+func bounded(v float64) float64 { return max(-greatest, min(greatest, v)) }
+
 // nice is a round number near a length of the scale.
 func nice(v float64) float64 {
 	if !(v > 0) || math.IsInf(v, 0) {
@@ -87,22 +96,25 @@ func nice(v float64) float64 {
 }
 
 func (c *Chart) x(column float64) float64 {
-	return chartLeft + column/float64(c.axis.Columns)*(chartWidth-chartLeft-chartRight)
+	return column / float64(c.axis.Columns) * chartWidth
 }
 
 func (c *Chart) y(v float64) float64 {
 	bottom := c.height - chartBottom
-	return bottom - (v-c.low)/(c.high-c.low)*(bottom-chartTop)
+	return bottom - (bounded(v)-c.low)/(c.high-c.low)*(bottom-chartTop)
 }
 
 func (c *Chart) printf(format string, args ...any) { fmt.Fprintf(&c.body, format, args...) }
+
+// write adds to the frame.
+func (c *Chart) write(format string, args ...any) { fmt.Fprintf(&c.frame, format, args...) }
 
 // grid draws the scales.
 func (c *Chart) grid(unit float64) {
 	for i := 0; c.low+float64(i)*unit <= c.high+unit/2 && i < 50; i++ {
 		v := c.low + float64(i)*unit
-		c.printf(`<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, chartLeft, chartWidth-chartRight, c.y(v), c.y(v))
-		c.printf(`<text class="scale" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, chartLeft-6, c.y(v)+4, strconv.FormatFloat(v, 'g', 4, 64))
+		c.write(`<line class="grid" x1="0" x2="100%%" y1="%.1f" y2="%.1f"/>`, c.y(v), c.y(v))
+		c.write(`<text class="scale" x="-6" y="%.1f" text-anchor="end">%s</text>`, c.y(v)+4, strconv.FormatFloat(v, 'g', 4, 64))
 	}
 	c.times()
 }
@@ -116,7 +128,8 @@ func timeUnits() []time.Duration {
 	}
 }
 
-// times writes a few round instants below.
+// times writes a few round instants below; where there is little room, the style
+// leaves every other one out.
 func (c *Chart) times() {
 	span := time.Duration(c.axis.Columns) * c.axis.Step
 	units := timeUnits()
@@ -130,16 +143,19 @@ func (c *Chart) times() {
 	if !c.axis.Elapsed {
 		first = first.Truncate(unit)
 	}
+	classes := [...]string{"scale", "scale other"}
+	n := 0
 	for at := first; at.Before(c.axis.From.Add(span)); at = at.Add(unit) {
 		if at.Before(c.axis.From) {
 			continue
 		}
-		x := c.x(float64(at.Sub(c.axis.From)) / float64(c.axis.Step))
-		if x > chartWidth-chartLabel {
+		x := 100 * float64(at.Sub(c.axis.From)) / float64(span)
+		c.write(`<line class="grid" x1="%.2f%%" x2="%.2f%%" y1="%.1f" y2="%.1f"/>`, x, x, c.height-chartBottom, c.height-chartBottom+4)
+		if x > 100*(1-chartLabel/chartWidth) {
 			break // it would be cut off
 		}
-		c.printf(`<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, c.height-chartBottom, c.height-chartBottom+4)
-		c.printf(`<text class="scale" x="%.1f" y="%.1f">%s</text>`, x, c.height-6, c.axis.label(at))
+		c.write(`<text class="%s" x="%.2f%%" y="%.1f">%s</text>`, classes[n%2], x, c.height-6, c.axis.label(at))
+		n++
 	}
 }
 
@@ -206,8 +222,8 @@ func (c *Chart) Level(v *float64, class, name string) {
 	if v == nil {
 		return
 	}
-	c.printf(`<line class="%s" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"><title>%s %s</title></line>`,
-		class, chartLeft, chartWidth-chartRight, c.y(*v), c.y(*v), name, strconv.FormatFloat(*v, 'g', 6, 64))
+	c.write(`<line class="%s" x1="0" x2="100%%" y1="%.1f" y2="%.1f"><title>%s %s</title></line>`,
+		class, c.y(*v), c.y(*v), name, strconv.FormatFloat(*v, 'g', 6, 64))
 }
 
 // Marks draws a strip on top of the columns that count something.
@@ -248,7 +264,7 @@ func NewStrips(axis Axis, strips int) *Chart {
 func Strip[Name ~string](c *Chart, i int, label string, columns []map[Name]int) map[Name]int {
 	sums := map[Name]int{}
 	top := float64(i) * stripHeight
-	c.printf(`<text class="scale" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, chartLeft-6, top+16, html.EscapeString(label))
+	c.write(`<text class="scale" x="-6" y="%.1f" text-anchor="end">%s</text>`, top+16, html.EscapeString(label))
 	for j, counts := range columns {
 		total := 0
 		for _, n := range counts {
@@ -270,6 +286,6 @@ func Strip[Name ~string](c *Chart, i int, label string, columns []map[Name]int) 
 // SVG is the whole picture; label is for those who cannot see it.
 func (c *Chart) SVG(label string) template.HTML {
 	return template.HTML(fmt.Sprintf( //nolint:gosec // numbers, classes of ours, and escaped text
-		`<svg class="chart" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`,
-		chartWidth, c.height, html.EscapeString(label), c.body.String()))
+		`<svg class="chart" height="%.0f" role="img" aria-label="%s">%s<svg width="100%%" height="%.0f" viewBox="0 0 %.0f %.0f" preserveAspectRatio="none">%s</svg></svg>`,
+		c.height, html.EscapeString(label), c.frame.String(), c.height, chartWidth, c.height, c.body.String()))
 }

@@ -33,8 +33,8 @@ func TestHTML(t *testing.T) {
 	require.NotContains(t, text, "http:")
 	require.Equal(t, 3*3, strings.Count(text, `<svg class="chart"`), "workers, queue and waits of the bound, a model and a static cluster")
 	for _, plot := range strings.Split(text, `<svg class="chart"`)[1:] {
-		svg, _, _ := strings.Cut(plot, "</svg>")
-		d := xml.NewDecoder(strings.NewReader(`<svg class="chart"` + svg + "</svg>"))
+		svg, _, _ := strings.Cut(plot, "</svg></svg>")
+		d := xml.NewDecoder(strings.NewReader(`<svg class="chart"` + svg + "</svg></svg>"))
 		for {
 			_, err := d.Token()
 			if errors.Is(err, io.EOF) {

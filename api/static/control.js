@@ -14,6 +14,20 @@ function given() {
   return kind.value === "basic" ? "Basic " + base64(user.value + ":" + secret.value) : "Bearer " + secret.value;
 }
 
+// remember keeps what was accepted, and takes it off the screen.
+function remember(authorization) {
+  credential = authorization;
+  if (!form) return;
+  form.elements.secret.value = "";
+  form.elements.secret.placeholder = credential ? "as before" : "";
+}
+
+// forget drops what was refused; what is typed stays, to be mended.
+function forget() {
+  credential = "";
+  if (form) form.elements.secret.placeholder = "";
+}
+
 function show() {
   const basic = form.elements.kind.value === "basic";
   form.querySelector(".user").hidden = !basic;
@@ -53,9 +67,7 @@ async function send(what) {
       body: JSON.stringify(content),
     });
     await accepted(reply);
-    credential = authorization;
-    form.elements.secret.value = "";
-    form.elements.secret.placeholder = credential ? "as before" : "";
+    remember(authorization);
     outcome.textContent = what === "pause" ? "Paused." : "Resumed.";
     document.dispatchEvent(new CustomEvent("changed"));
   } catch (e) {
@@ -90,7 +102,7 @@ async function raise(what) {
       ...common, method: "PUT", headers: { ...headers, "Content-Type": "application/json", "If-Match": tag },
       body: JSON.stringify({ scopes: [change] }),
     }));
-    credential = authorization;
+    remember(authorization);
     outcome.textContent = what === "raise" ? "Raised. It counts from the next tick on." : "As configured again, from the next tick on.";
     document.dispatchEvent(new CustomEvent("changed"));
   } catch (e) {
@@ -103,7 +115,7 @@ async function raise(what) {
 async function accepted(reply) {
   if (reply.ok) return;
   const problem = await reply.json().catch(() => ({}));
-  if (reply.status === 401) credential = "";
+  if (reply.status === 401) forget();
   throw new Error(`${reply.status}: ${problem.detail ?? "refused"}`);
 }
 
@@ -135,7 +147,7 @@ async function replay() {
       body: JSON.stringify(content),
     });
     await accepted(reply);
-    credential = authorization;
+    remember(authorization);
     const part = new DOMParser().parseFromString(await reply.text(), "text/html");
     result.replaceChildren(...part.body.childNodes);
     outcome.textContent = "";

@@ -78,10 +78,13 @@ async function update() {
   try {
     const reply = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10000) });
     const type = reply.headers.get("Content-Type") ?? "";
-    if (!type.startsWith("text/html")) throw new Error(`The service answers with ${reply.status}.`);
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    // What was seen stays where there is nothing new to see.
+    if (!type.startsWith("text/html") || (reply.status >= 500 && reply.status !== 501)) {
+      throw new Error(page.querySelector(".problem p")?.textContent ?? `The service answers with ${reply.status}.`);
+    }
     // What is typed and not yet right must not take the form away.
-    if (filter && reply.status === 400) throw new Error(page.querySelector(".problem p")?.textContent ?? "The service answers with 400.");
+    if (document.getElementById("filter") && reply.status === 400) throw new Error(page.querySelector(".problem p")?.textContent ?? "The service answers with 400.");
     for (const part of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(part.id);
       if (fresh) morph(part, fresh);
@@ -142,11 +145,13 @@ if (refresh > 0) {
   document.addEventListener("visibilitychange", () => { if (!document.hidden) soon(); });
 }
 
-// A list follows what is typed.
-const filter = document.getElementById("filter");
-if (filter) {
+// A list follows what is typed. Its form may come later than this script: with the
+// first scope.
+{
   let timer = 0;
-  filter.addEventListener("input", () => {
+  document.addEventListener("input", (event) => {
+    const filter = event.target.form;
+    if (filter?.id !== "filter") return;
     clearTimeout(timer);
     timer = setTimeout(() => {
       if (!filter.checkValidity()) return; // half a time is none

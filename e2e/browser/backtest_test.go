@@ -52,7 +52,7 @@ func TestBacktestReport(t *testing.T) {
 // emptyPlots names the plots in which nothing can be seen.
 const emptyPlots = `[...document.querySelectorAll("svg.chart")].filter(svg => {
   const drawn = [...svg.querySelectorAll("path, rect[class^=row-]")];
-  return !drawn.some(e => { const box = e.getBoundingClientRect(); return box.width > 1 && (box.height > 1 || e.getTotalLength() > 10); }) ||
+  return !drawn.some(e => { const box = e.getBoundingClientRect(); return box.width > (e.tagName === "rect" ? 0 : 1) && (box.height > 1 || e.getTotalLength() > 10); }) ||
     svg.outerHTML.includes("NaN");
 }).map(svg => svg.getAttribute("aria-label")).join(" ")`
 

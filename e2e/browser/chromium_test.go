@@ -78,8 +78,9 @@ func start() (context.Context, func(), error) {
 
 // tab is one tab of the browser with what went wrong in it.
 type tab struct {
-	t   *testing.T
-	ctx context.Context
+	t      *testing.T
+	ctx    context.Context
+	screen screen
 
 	mu       sync.Mutex
 	failures []string
@@ -108,7 +109,7 @@ func open(t *testing.T, s screen) *tab {
 	}
 	ctx, closeTab := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
 	ctx, cancel := context.WithTimeout(ctx, tabTimeout)
-	b := &tab{t: t, ctx: ctx}
+	b := &tab{t: t, ctx: ctx, screen: s}
 	t.Cleanup(func() {
 		cancel()
 		closeTab()
@@ -207,9 +208,10 @@ func (b *tab) await(what, expression, part string) {
 	})
 }
 
-// keep takes a picture of the whole page.
+// keep takes a picture of the whole page, which has to be one that can be read.
 func (b *tab) keep(name string) {
 	b.t.Helper()
+	b.judge()
 	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 	require.NoError(b.t, err)
 	dir := filepath.Join(lab.Root, "e2e", "artifacts", "browser")
@@ -223,7 +225,7 @@ func (b *tab) keep(name string) {
 func (b *tab) fits() {
 	b.t.Helper()
 	require.LessOrEqual(b.t, ask[int](b, "document.documentElement.scrollWidth"), ask[int](b, "document.documentElement.clientWidth"),
-		"the page is wider than the screen: %s", ask[string](b, `[...document.querySelectorAll("body *")].filter(e => !e.closest(".wide") && !e.closest("thead") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + "." + e.className).slice(0, 5).join(", ")`))
+		"the page is wider than the screen: %s", ask[string](b, `[...document.querySelectorAll("body *")].filter(e => !e.closest(".wide") && !e.closest("thead") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.tagName + "." + e.className).slice(0, 5).join(", ")`))
 }
 
 // isNamed fails when something that can be used or is drawn has no name for a
