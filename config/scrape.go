@@ -42,13 +42,13 @@ func (d *decoder) scrapeConfigs(_ *document.Decoder, n *yaml.Node, _ document.Fi
 	return ScrapeConfigs(out), len(d.Errors) == before
 }
 
-// shown is the text with what may be a secret masked.
+// shown is the text without what may be a secret.
 func (s ScrapeConfigs) shown() string {
 	var n yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &n); err != nil || len(n.Content) == 0 {
 		return ""
 	}
-	mask(&n, false)
+	hideInJobs(&n, "", false)
 	out, err := jobList(n.Content[0].Content...)
 	if err != nil {
 		return masked

@@ -123,29 +123,6 @@ var passwordInURL = regexp.MustCompile(`://[^/\s@]*:[^/\s@]+@`)
 // headerValues is the key of http_headers that holds what is sent as it stands.
 const headerValues = "values"
 
-// mask replaces values whose keys say that they are secrets, and the queries of
-// URLs: jobs may have parameters that nothing but the file can hold.
-func mask(n *yaml.Node, secret bool) {
-	switch {
-	case n.Kind != yaml.ScalarNode:
-	case secret:
-		n.SetString(masked)
-	case strings.Contains(n.Value, "://"):
-		if base, _, has := strings.Cut(n.Value, "?"); has {
-			n.SetString(base + "?" + masked)
-		}
-	}
-	for i, c := range n.Content {
-		inside := secret
-		if n.Kind == yaml.MappingNode {
-			key := n.Content[i-i%2].Value
-			inside = i%2 == 1 && (secret || key == headerValues || c.Kind != yaml.MappingNode && document.SecretName(key) &&
-				!document.FileKey(key) && !strings.HasSuffix(key, "_url"))
-		}
-		mask(c, inside)
-	}
-}
-
 // checkHeaders refuses headers that the client sets itself.
 func (r *report) checkHeaders(headers map[string]string, path string) {
 	for name, value := range headers {

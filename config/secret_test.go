@@ -110,7 +110,7 @@ func TestSecretsOfTheEnvironmentAreMasked(t *testing.T) {
 	}, s)
 	require.Equal(t, masked, settingOf(t, c, "prometheus.http_config.basic_auth.password").Value)
 	require.Equal(t, "ann", settingOf(t, c, "prometheus.http_config.basic_auth.username").Value)
-	require.Equal(t, "http://u:xxxxx@proxy:3128", settingOf(t, c, "prometheus.http_config.proxy_url").Value)
+	require.Equal(t, "http://<secret>@proxy:3128", settingOf(t, c, "prometheus.http_config.proxy_url").Value)
 
 	// A secret variable that is wrong is not quoted either.
 	for _, env := range [][]string{
@@ -137,11 +137,72 @@ func TestSecretsOfJobsAreMasked(t *testing.T) {
 	require.NotContains(t, c.String(), "hunter2")
 	shown := settingOf(t, c, "embedded.scrape_configs").Value
 	require.Equal(t, `- job_name: a
-  params: {token: [<secret>], module: [http]}
+  params: {token: [<secret>], module: [<secret>]}
   authorization: {type: Bearer}
   http_headers: {X-Api-Key: {values: [<secret>]}}
-  http_sd_configs: [{url: "http://inventory/targets?<secret>"}]
+  http_sd_configs: [{url: "http://inventory/<secret>"}]
 `, shown)
+}
+
+// What may be a secret by its kind is hidden wherever it stands in a job, and what
+// everybody can see in Prometheus is not.
+func TestJobsAreShownWithoutSecrets(t *testing.T) {
+	c, err := loadText(t, `embedded:
+  scrape_configs:
+    - job_name: a
+      scrape_interval: 15s
+      metrics_path: /hunter1/metrics
+      params: {"match[]": [hunter2], module: [hunter3]}
+      static_configs:
+        - targets: ["m1:8080"]
+          labels: {cluster: prod, __param_target: hunter4, __metrics_path__: /hunter5}
+      relabel_configs:
+        - {target_label: team, replacement: zeta}
+        - {source_labels: [__address__], target_label: __param_target, replacement: $1}
+        - {target_label: __param_key, replacement: hunter6}
+        - {target_label: __metrics_path__, replacement: "/hunter7/$1"}
+        - {action: labelmap, regex: x_(.+), replacement: "__param_hunter8_$1"}
+      http_sd_configs: [{url: "http://inventory/hunter9"}]
+      oauth2: {client_id: a, client_secret_file: f, token_url: "http://id/hunter10?x=y", endpoint_params: {zone: hunter11}}
+      http_headers: {X-Zone: {values: [hunter12]}}
+      proxy_url: "http://hunter13@proxy:3128"
+    - job_name: b
+      metrics_path: /hazelcast/rest/instance/metrics
+      metric_relabel_configs: [{source_labels: [a], target_label: b, replacement: "c-$1"}]
+`, nil, nil)
+	require.NoError(t, err)
+	require.NotContains(t, c.String(), "hunter")
+	require.Equal(t, `- job_name: a
+  scrape_interval: 15s
+  metrics_path: <secret>
+  params: {"match[]": [<secret>], module: [<secret>]}
+  static_configs:
+    - targets: ["m1:8080"]
+      labels: {cluster: prod, __param_target: <secret>, __metrics_path__: <secret>}
+  relabel_configs:
+    - {target_label: team, replacement: zeta}
+    - {source_labels: [__address__], target_label: __param_target, replacement: $1}
+    - {target_label: __param_key, replacement: <secret>}
+    - {target_label: __metrics_path__, replacement: "<secret>"}
+    - {action: labelmap, regex: x_(.+), replacement: "<secret>"}
+  http_sd_configs: [{url: "http://inventory/<secret>"}]
+  oauth2: {client_id: a, client_secret_file: f, token_url: "http://id/<secret>", endpoint_params: {zone: <secret>}}
+  http_headers: {X-Zone: {values: [<secret>]}}
+  proxy_url: "http://<secret>@proxy:3128"
+- job_name: b
+  metrics_path: /hazelcast/rest/instance/metrics
+  metric_relabel_configs: [{source_labels: [a], target_label: b, replacement: "c-$1"}]
+`, settingOf(t, c, "embedded.scrape_configs").Value)
+
+	// Nor does an error quote a line that may hold one.
+	for _, job := range []string{
+		"metrics_path: [hunter2]", "params: hunter2", "relabel_configs: [{target_label: __param_key, replacement: [hunter2]}]",
+		"http_sd_configs: [{url: 'ftp://x/hunter2'}]",
+	} {
+		_, err := loadText(t, "embedded:\n  scrape_configs:\n    - job_name: a\n      "+job+"\n", nil, nil)
+		require.Error(t, err, job)
+		require.NotContains(t, err.Error(), "hunter2", job)
+	}
 }
 
 // In a file that is not YAML nobody knows where a secret ends.

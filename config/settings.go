@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,11 +101,6 @@ func sparse(path string) bool {
 	return strings.Contains(path, httpConfig) || strings.HasPrefix(path, "rule_sets[")
 }
 
-// hidden reports whether an entry of a table is a secret by its name.
-func hidden(path, name string) bool {
-	return document.SecretPath(path+".") && document.SecretName(name)
-}
-
 func (w *walk) add(path string, value any) {
 	p := w.origin(path)
 	s := Setting{Path: path, Value: value, Origin: p.origin}
@@ -132,14 +126,10 @@ func shown(v reflect.Value, c document.Checks) any {
 	if !c.Has("masked") || v.Kind() != reflect.String || text == "" {
 		return show(v)
 	}
-	u, err := url.Parse(text)
-	if err != nil || !c.Has("url") {
+	if !c.Has("url") {
 		return masked
 	}
-	if u.Path == "" || u.Path == "/" {
-		return text
-	}
-	return u.Scheme + "://" + u.Host + "/" + masked
+	return shownURL(text)
 }
 
 // show is a scalar as the file would have it, secrets masked.
@@ -151,7 +141,10 @@ func show(v reflect.Value) any {
 		}
 		return masked
 	case promconfig.URL:
-		return redact(x.URL)
+		if x.URL == nil {
+			return ""
+		}
+		return shownURL(x.String())
 	case ScrapeConfigs:
 		return x.shown()
 	case promconfig.TLSVersion:
@@ -172,13 +165,6 @@ func show(v reflect.Value) any {
 		return x
 	}
 	return v.String()
-}
-
-func redact(u *url.URL) string {
-	if u == nil {
-		return ""
-	}
-	return u.Redacted()
 }
 
 // String shows the effective values, secrets masked, one a line.

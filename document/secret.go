@@ -52,7 +52,10 @@ func (r *Report) hide(n *yaml.Node, secret bool) {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			key := n.Content[i-1].Value
 			inside = inside || !FileKey(key) && SecretName(key) ||
-				slices.Contains([]string{"headers", "http_headers", "query_params", "endpoint_params", "key", "proxy_url"}, key)
+				slices.Contains([]string{
+					"headers", "http_headers", "query_params", "endpoint_params", "key", "proxy_url",
+					"params", "metrics_path", "static_configs", // of scrape_configs
+				}, key) || strings.HasSuffix(key, "_sd_configs") || strings.HasSuffix(key, "relabel_configs")
 		}
 		r.hide(c, inside)
 	}

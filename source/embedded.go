@@ -118,13 +118,14 @@ func newEmbedded(opts EmbeddedOptions, db *tsdb.DB) (*Embedded, error) {
 	if err != nil {
 		return nil, err
 	}
+	logger := slog.New(quiet{opts.Logger.Handler()})
 	e := &Embedded{Engine: engine, db: db, inProcess: newInProcessServer(opts.Logger)}
 	e.scraper, err = scrape.NewManager(&scrape.Options{
 		// Targets are scraped as soon as they are known, not 5 s later.
 		DiscoveryReloadOnStartup: true,
 		DiscoveryReloadInterval:  model.Duration(reloadInterval),
 		HTTPClientOptions:        []commonconfig.HTTPClientOption{commonconfig.WithDialContextFunc(e.inProcess.dial)},
-	}, opts.Logger.With("component", "scrape"), nil, nil, db, opts.Internals)
+	}, logger.With("component", "scrape"), nil, nil, db, opts.Internals)
 	if err != nil {
 		return nil, fmt.Errorf("creating the scrape manager: %w", err)
 	}
@@ -134,7 +135,7 @@ func newEmbedded(opts EmbeddedOptions, db *tsdb.DB) (*Embedded, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
-	e.discovery = discovery.NewManager(ctx, opts.Logger.With("component", "discovery"), opts.Internals, sdMetrics, discovery.Updatert(reloadInterval))
+	e.discovery = discovery.NewManager(ctx, logger.With("component", "discovery"), opts.Internals, sdMetrics, discovery.Updatert(reloadInterval))
 	if e.discovery == nil {
 		stop()
 		return nil, errors.New("creating the discovery manager: its metrics are registered already")
