@@ -74,7 +74,7 @@ func NewEngine(opts EngineOptions, q storage.Queryable) (*Engine, error) {
 			NoStepSubqueryIntervalFn: func(int64) int64 { return interval },
 			EnableAtModifier:         true,
 			EnableNegativeOffset:     true,
-			Parser:                   opts.Parser,
+			Parser:                   newParseOnce(opts.Parser),
 		}),
 	}, nil
 }

@@ -20,9 +20,12 @@ import (
 type Target struct {
 	tsdb   *Temporary
 	labels labels.Labels
+	series *exposedSeries
+	// up, duration and samples are what every scrape says about itself.
+	up, duration, samples *exposed
 	// live are the series of the last scrape that must be ended when they
 	// vanish; those with timestamps of their own are not among them.
-	live *labelsSet
+	live []*exposed
 	// last is the time of the newest scrape, begun tells whether there is one.
 	last  int64
 	begun bool
@@ -38,7 +41,15 @@ const (
 // Target returns a target with the labels that its series get, job and
 // instance as a rule.
 func (t *Temporary) Target(l labels.Labels) *Target {
-	return &Target{tsdb: t, labels: l, live: newLabelsSet(0)}
+	report := func(name string) *exposed {
+		b := labels.NewBuilder(l)
+		b.Set(model.MetricNameLabel, name)
+		return &exposed{labels: b.Labels()}
+	}
+	return &Target{
+		tsdb: t, labels: l, series: newExposedSeries(l),
+		up: report(upMetric), duration: report(durationMetric), samples: report(samplesMetric),
+	}
 }
 
 // AppendText writes one scrape: body in the text format of Prometheus or
@@ -59,7 +70,8 @@ func (t *Target) AppendText(contentType string, body []byte, at time.Time, took 
 // AppendFailure writes a scrape that got no answer: up is 0 and every series
 // of the last scrape is marked stale.
 func (t *Target) AppendFailure(at time.Time, took time.Duration) error {
-	return t.commit(scraped{live: newLabelsSet(0), at: at.UnixMilli(), took: took})
+	t.series.begin()
+	return t.commit(scraped{at: at.UnixMilli(), took: took})
 }
 
 // End marks every series of the target stale, its report series too, as when a
@@ -69,16 +81,17 @@ func (t *Target) End(at time.Time) error {
 	if err := t.checkTime(ts); err != nil {
 		return err
 	}
-	rows := t.vanished(newLabelsSet(0), ts)
+	t.series.begin()
+	rows := t.vanished(ts)
 	if t.begun {
-		for _, name := range []string{upMetric, durationMetric, samplesMetric} {
-			rows = append(rows, row{labels: t.report(name), point: Point{T: ts, V: StaleMarker()}})
+		for _, s := range []*exposed{t.up, t.duration, t.samples} {
+			rows = append(rows, s.row(ts, StaleMarker()))
 		}
 	}
 	if err := t.write(rows); err != nil {
 		return err
 	}
-	t.live, t.last, t.begun = newLabelsSet(0), ts, true
+	t.live, t.last, t.begun = nil, ts, true
 	return nil
 }
 
@@ -88,7 +101,7 @@ var ErrNotWritten = errors.New("scrape not written")
 // scraped is what one scrape writes.
 type scraped struct {
 	rows []row
-	live *labelsSet
+	live []*exposed
 	up   float64
 	at   int64
 	took time.Duration
@@ -98,15 +111,14 @@ func (t *Target) commit(s scraped) error {
 	if err := t.checkTime(s.at); err != nil {
 		return err
 	}
-	rows := slices.Concat(s.rows, t.vanished(s.live, s.at), []row{
-		{labels: t.report(upMetric), point: Point{T: s.at, V: s.up}},
-		{labels: t.report(durationMetric), point: Point{T: s.at, V: s.took.Seconds()}},
-		{labels: t.report(samplesMetric), point: Point{T: s.at, V: float64(len(s.rows))}},
+	rows := slices.Concat(s.rows, t.vanished(s.at), []row{
+		t.up.row(s.at, s.up), t.duration.row(s.at, s.took.Seconds()), t.samples.row(s.at, float64(len(s.rows))),
 	})
 	if err := t.write(rows); err != nil {
 		return err
 	}
 	t.live, t.last, t.begun = s.live, s.at, true
+	t.series.trim()
 	return nil
 }
 
@@ -128,24 +140,24 @@ func (t *Target) write(rows []row) error {
 }
 
 // vanished are the stale markers of the series that are no longer live.
-func (t *Target) vanished(live *labelsSet, at int64) []row {
+func (t *Target) vanished(at int64) []row {
 	var rows []row
-	for _, l := range t.live.all {
-		if live.find(l) < 0 {
-			rows = append(rows, row{labels: l, point: Point{T: at, V: StaleMarker()}})
+	for _, s := range t.live {
+		if s.liveIn != t.series.scrape {
+			rows = append(rows, s.row(at, StaleMarker()))
 		}
 	}
 	return rows
 }
 
-// parse reads a body into rows and the set of series to watch.
-func (t *Target) parse(contentType string, body []byte, at int64) ([]row, *labelsSet, error) {
+// parse reads a body into rows and the series to watch.
+func (t *Target) parse(contentType string, body []byte, at int64) (rows []row, live []*exposed, err error) {
 	p, err := textparse.New(body, cmp.Or(contentType, "text/plain"), labels.NewSymbolTable(), textparse.ParserOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows []row
-	live, all := newLabelsSet(len(t.live.all)), newLabelsSet(len(t.live.all))
+	t.series.begin()
+	rows, live = make([]row, 0, len(t.live)), make([]*exposed, 0, len(t.live))
 	for {
 		entry, err := p.Next()
 		switch {
@@ -158,54 +170,16 @@ func (t *Target) parse(contentType string, body []byte, at int64) ([]row, *label
 		case entry != textparse.EntrySeries:
 			continue
 		}
-		r, own := t.sample(p, at)
-		if !r.labels.IsValid(model.UTF8Validation) {
-			return nil, nil, fmt.Errorf("series %s has an invalid metric or label name", r.labels)
+		text, own, v := p.Series()
+		s, err := t.series.find(text, p)
+		if err != nil {
+			return nil, nil, err
 		}
-		if !all.add(r.labels) {
-			return nil, nil, fmt.Errorf("series %s is exposed twice", r.labels)
+		if own != nil {
+			rows = append(rows, s.row(*own, v))
+			continue
 		}
-		if !own {
-			live.add(r.labels)
-		}
-		rows = append(rows, r)
+		s.liveIn = t.series.scrape
+		live, rows = append(live, s), append(rows, s.row(at, v))
 	}
-}
-
-// sample is the parser's current sample, and whether it has a time of its own.
-func (t *Target) sample(p textparse.Parser, at int64) (row, bool) {
-	var l labels.Labels
-	_, ts, v := p.Series()
-	p.Labels(&l)
-	if ts != nil {
-		at = *ts
-	}
-	return row{labels: t.relabel(l), point: Point{T: at, V: v}}, ts != nil
-}
-
-// relabel adds the target's labels; exposed labels of the same name stay under
-// exported_NAME, as without honor_labels.
-func (t *Target) relabel(l labels.Labels) labels.Labels {
-	b := labels.NewBuilder(l)
-	var moved []labels.Label
-	t.labels.Range(func(own labels.Label) {
-		if exposed := l.Get(own.Name); exposed != "" {
-			moved = append(moved, labels.Label{Name: own.Name, Value: exposed})
-		}
-		b.Set(own.Name, own.Value)
-	})
-	for _, m := range moved {
-		name := model.ExportedLabelPrefix + m.Name
-		for b.Get(name) != "" {
-			name = model.ExportedLabelPrefix + name
-		}
-		b.Set(name, m.Value)
-	}
-	return b.Labels()
-}
-
-func (t *Target) report(name string) labels.Labels {
-	b := labels.NewBuilder(t.labels)
-	b.Set(model.MetricNameLabel, name)
-	return b.Labels()
 }

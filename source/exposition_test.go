@@ -121,3 +121,35 @@ func FuzzAppendText(f *testing.F) {
 		value(t, newEngine(t, db), `up{job="zeta"}`, at(100))
 	})
 }
+
+// A target remembers the series of a text: it must be the right one when it comes
+// back after it was gone, after the database has forgotten it, and in another text.
+func TestTargetKnowsItsSeriesAgain(t *testing.T) {
+	db := openTemporary(t)
+	e := newEngine(t, db)
+	target := db.Target(labels.FromStrings("job", "zeta"))
+	scrape := func(second int64, body string) {
+		t.Helper()
+		_, err := target.AppendText("", []byte(body), at(second), 0)
+		require.NoError(t, err)
+	}
+	scrape(0, "m{a=\"1\",b=\"2\"} 1\nn 1\n")
+	scrape(15, "n 2\n")
+	absent(t, e, "m", at(15))
+	scrape(30, "m{b=\"2\", a=\"1\"} 3\nn 3\n")
+	require.InDelta(t, 3, value(t, e, `m{a="1",b="2"}`, at(30)), 0)
+	scrape(45, "m{a=\"1\",b=\"2\"} 4\nn 4\n")
+	require.InDelta(t, 4, value(t, e, `m`, at(45)), 0, "the other text is no other series, so nothing has vanished")
+
+	_, err := target.AppendText("", []byte("m{a=\"1\",b=\"2\"} 5\nm{b=\"2\",a=\"1\"} 5\n"), at(60), 0)
+	require.ErrorContains(t, err, `series {__name__="m", a="1", b="2", job="zeta"} is exposed twice`)
+	absent(t, e, "m", at(60))
+
+	require.NoError(t, db.Forget(at(70)))
+	scrape(75, "m{a=\"1\",b=\"2\"} 6\n")
+	require.InDelta(t, 6, value(t, e, "m", at(75)), 0, "the database has dropped the series and begins it anew")
+
+	scrape(90, "m{a=\"1\",b=\"2\"} 7 80000\n")
+	require.InDelta(t, 7, value(t, e, "m", at(85)), 0)
+	absent(t, e, "m", at(90)) // with a time of its own it is watched no longer, and ends where it was
+}

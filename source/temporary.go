@@ -120,6 +120,9 @@ func (t *Temporary) Append(series ...Series) error {
 type row struct {
 	labels labels.Labels
 	point  Point
+	// ref is where the database's own reference to the series is kept, so that it is
+	// looked up once; nil keeps none.
+	ref *storage.SeriesRef
 }
 
 // flatten refuses what the head would drop silently when a transaction is
@@ -160,9 +163,16 @@ func appendRow(app storage.AppenderV2, r row) error {
 	if r.labels.Get(model.MetricNameLabel) == "" {
 		return fmt.Errorf("series %s has no metric name", r.labels)
 	}
-	_, err := app.Append(0, r.labels, 0, r.point.T, r.point.V, nil, nil, storage.AOptions{RejectOutOfOrder: true})
+	var ref storage.SeriesRef
+	if r.ref != nil {
+		ref = *r.ref
+	}
+	ref, err := app.Append(ref, r.labels, 0, r.point.T, r.point.V, nil, nil, storage.AOptions{RejectOutOfOrder: true})
 	switch {
 	case err == nil:
+		if r.ref != nil {
+			*r.ref = ref
+		}
 		return nil
 	case errors.Is(err, storage.ErrOutOfOrderSample), errors.Is(err, storage.ErrOutOfBounds):
 		return fmt.Errorf("series %s: sample at %s lies before a sample that was written earlier: %w", r.labels, instant(r.point.T), err)

@@ -150,11 +150,14 @@ func (f *backtestFlags) run(cmd *cobra.Command, args []string, out outputFormat)
 	return errors.Join(err, f.write(cmd, report, out))
 }
 
-// writable says before a long run, and not after it, that there is no folder for
-// what it is to write.
+// writable says before a long run, and not after it, that what it is to write has no
+// folder, or is one.
 func writable(flag, path string) error {
 	if path == "" {
 		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s %s: that is a folder, expected the name of a file", flag, path)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("%s %s: its folder: %w", flag, path, err)

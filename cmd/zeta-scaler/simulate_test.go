@@ -67,6 +67,7 @@ func TestSimulateRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--static", "0"}, "a cluster of 0 workers", 1},
 		{[]string{"--static", "10001"}, "a cluster of 10001 workers, expected 1 to 10000", 1},
 		{[]string{"--scrape-interval", "2h"}, "the scrape interval is 2h0m0s", 1},
+		{[]string{"--html", "testdata"}, "--html testdata: that is a folder, expected the name of a file", 1},
 		{[]string{"--html", "/no/such/folder/x.html"}, "--html /no/such/folder/x.html: its folder", 1},
 		{[]string{"--scrape-interval", "0s"}, `--scrape-interval is "0s", expected more than 0`, 2},
 		{[]string{"--flap-within", "0"}, `--flap-within is "0", expected more than 0`, 2},
@@ -74,7 +75,7 @@ func TestSimulateRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--prometheus.url", "http://127.0.0.1:1"}, "--cluster is missing", 2},
 		{[]string{"--prometheus.url", "http://127.0.0.1:1", "--zeta.url", "http://127.0.0.1:1"}, "give one of --zeta.url", 2},
 		{[]string{"--prometheus.url", "http://127.0.0.1:1", "--cluster", "c", "--start", "x"}, `--start: "x" is neither`, 2},
-		{[]string{"--zeta.url", "http://127.0.0.1:1"}, "reading the history of history: asking http://127.0.0.1:1", 1},
+		{[]string{"--zeta.url", "http://127.0.0.1:1"}, "reading the history of 127.0.0.1:1: asking http://127.0.0.1:1", 1},
 	} {
 		code, stdout, stderr := runArgs(t, append([]string{"simulate"}, test.args...)...)
 		require.Equal(t, test.code, code, test.args)

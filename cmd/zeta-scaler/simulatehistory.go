@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"time"
 
@@ -80,10 +82,10 @@ func (h *historyFlags) load(ctx context.Context) (*workload.Workload, []string, 
 func (h *historyFlags) remembered() (zeta.ClusterConfig, error) {
 	if h.zeta != "" {
 		name := h.cluster
-		if name == "" {
-			name = "history"
+		if u, err := url.Parse(h.zeta); name == "" && err == nil {
+			name = u.Host
 		}
-		return zeta.ClusterConfig{Name: name, URLs: []string{h.zeta}}, nil
+		return zeta.ClusterConfig{Name: cmp.Or(name, "the cluster"), URLs: []string{h.zeta}}, nil
 	}
 	cfg, err := config.Load(config.Options{Kinds: kinds.All(), File: h.config, FileRequired: true, Env: os.Environ(), Local: true})
 	if err != nil {
