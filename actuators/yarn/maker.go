@@ -70,8 +70,11 @@ func (o *Options) SetDefaults() {
 // to know.
 func (o *Options) WritesTo() string { return path.Join("yarn", o.Service, o.Component) }
 
-// CallTimeout implements actuators.Maker.
-func (o *Options) CallTimeout() time.Duration { return requestsPerCall * o.timeout() }
+// CallTimeout implements actuators.Maker: it leaves the time that a call may wait for
+// the service, whatever bounds a request.
+func (o *Options) CallTimeout() time.Duration {
+	return requestsPerCall*o.timeout() + max(stableWithin, shownWithin)
+}
 
 // Releases implements actuators.Releaser.
 func (o *Options) Releases() bool { return true }
