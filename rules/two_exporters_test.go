@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -300,7 +302,52 @@ func TestSourcesCountClusters(t *testing.T) {
 					}
 				}
 			}, instances...)
-			for _, name := range []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot"} {
+			for _, name := range []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot", "zeta-responsive", "zeta-thrifty"} {
+				require.Equal(t, map[string]float64{`{cluster="p"}`: c.want}, values(t, e, pack(t, name).Workers.Sources.Text), name)
+			}
+		})
+	}
+}
+
+// TestSourcesCountClustersWhileAScrapeIsLost: readings that look back mix two
+// clusters of one name while the newest scrape of one is missing, so the count looks
+// back, too; and an exporter that has moved is not counted twice for it.
+func TestSourcesCountClustersWhileAScrapeIsLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		workers map[string]string // by exporter
+		ends    string            // the exporter that was scraped last 15 s ago
+		begins  string            // the exporter that was scraped first just now
+		want    float64
+	}{
+		"two clusters":                            {map[string]string{"e1": "a", "e2": "b"}, "e2", "", 2},
+		"one cluster, two exporters":              {map[string]string{"e1": "a", "e2": "a"}, "e2", "", 1},
+		"one cluster, its exporter has moved":     {map[string]string{"e1": "a", "e2": "a"}, "e1", "e2", 1},
+		"two clusters, the exporter of one moved": {map[string]string{"e1": "a", "e2": "a", "e3": "b"}, "e1", "e2", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := source.OpenTemporary(t.TempDir(), nil)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			for instance, worker := range c.workers {
+				for name, more := range map[string]string{"seatunnel_zeta_workers": "", "seatunnel_zeta_worker_sample_age_seconds": worker} {
+					line := source.Series{Labels: labels.FromStrings(model.MetricNameLabel, name, "instance", instance, "cluster", "p", "worker", more)}
+					for ago := 10; ago >= 0; ago-- {
+						v := 1.0
+						switch {
+						case instance == c.begins && ago > 0:
+							continue
+						case instance == c.ends && ago == 0:
+							v = math.Float64frombits(value.StaleNaN)
+						}
+						line.Points = append(line.Points, source.Point{T: now.Add(-time.Duration(ago) * 15 * time.Second).UnixMilli(), V: v})
+					}
+					require.NoError(t, db.Append(line))
+				}
+			}
+			e, err := source.NewEngine(source.EngineOptions{}, db)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, e.Close()) })
+			for _, name := range []string{"zeta-responsive", "zeta-thrifty"} {
 				require.Equal(t, map[string]float64{`{cluster="p"}`: c.want}, values(t, e, pack(t, name).Workers.Sources.Text), name)
 			}
 		})
