@@ -24,6 +24,10 @@ var annotationsText string
 // own for.
 const annotationSummary = "summary"
 
+// annotationFirstInQueue is the job that waits first; of a scope whose evaluation is
+// out of date, and of an alert that is over, there is none.
+const annotationFirstInQueue = "first_in_queue"
+
 // DefaultRunbookURL is where the runbook is for those who do not reach the
 // service.
 const DefaultRunbookURL = "https://github.com/zeta-scaler/zeta-scaler/blob/main/docs/runbook.md"
@@ -48,7 +52,7 @@ func Annotations() []string { return append([]string{annotationSummary}, commonA
 func commonAnnotations() []string {
 	return []string{
 		"description", "current_workers", "recommended_workers", "row", "mode", "rule_set", "triggers",
-		"blockers", "snapshot", "observed_at", "valid_until", "status_url", "runbook_url",
+		"blockers", annotationFirstInQueue, "snapshot", "observed_at", "valid_until", "status_url", "runbook_url",
 		"error", "actuator", "action_id", "action_state", "target_workers", "next_steps", "paused_since", "without_pause",
 	}
 }
@@ -99,6 +103,7 @@ type view struct {
 	PausedSince    string
 	Unpaused       *scaling.Outlook
 	Recommendation *scaling.Recommendation
+	FirstInQueue   *scaling.QueueHead
 	// Execution is the action that the alert is about, nil for an alert that is
 	// not about one.
 	Execution *scaling.Execution
@@ -112,7 +117,7 @@ func viewOf(labels map[string]string, ev *scaling.Evaluation, to links) *view {
 	v := &view{
 		Name: labels[labelName], Severity: labels[labelSeverity], Scope: ev.Scope.Key,
 		ExternalURL: to.external, Runbook: to.section(labels[labelName]),
-		Mode: ev.Mode, Paused: ev.Paused, Unpaused: ev.Unpaused, Recommendation: &ev.Recommendation,
+		Mode: ev.Mode, Paused: ev.Paused, Unpaused: ev.Unpaused, Recommendation: &ev.Recommendation, FirstInQueue: ev.FirstInQueue,
 	}
 	if ev.PausedSince != nil {
 		v.PausedSince = timestamp(*ev.PausedSince)

@@ -152,6 +152,7 @@ func TestAnnotations(t *testing.T) {
 	add(ev)
 	ev = scaleOut(2)
 	ev.Recommendation.BlockingConditions = []scaling.Condition{{Name: scaling.BlockerIneffective}}
+	ev.FirstInQueue = firstInQueue()
 	add(ev)
 	add(withDrain(steady(), scaling.DrainFailed, true))
 	var covered []string
@@ -178,6 +179,48 @@ func TestAnnotations(t *testing.T) {
 	ev.Recommendation.Action, ev.Recommendation.Row = scaling.ScaleInBlocked, scaling.RowAboveMaxBlocked
 	require.Equal(t, "prod: 4 workers are more than max_workers, but it must not shrink now",
 		one(t, raised(t, ev)).Annotations["summary"], "it may be as busy as can be")
+}
+
+func firstInQueue() *scaling.QueueHead {
+	return &scaling.QueueHead{JobID: "1179806978274033665", Reason: "RESOURCE_NOT_ENOUGH", RequiredSlots: new(4), LackingSlots: new(2), WaitedSeconds: new(180.0)}
+}
+
+// The job that waits first moves no alert, and is named for as long as the
+// evaluation holds that it is from: it may run by then.
+func TestFirstInQueueIsAnAnnotationOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := build(t, []string{"a"}, nil)
+		defer w.end()
+		ev := scaleOut(2)
+		ev.FirstInQueue = firstInQueue()
+		w.ticks(2, ev)
+		first := one(t, w.ams["a"].take())
+		require.Equal(t, "job 1179806978274033665 needs 4 slots, lacks 2, waits 3m", first.Annotations["first_in_queue"])
+		ev.FirstInQueue = nil
+		w.ticks(2, ev)
+		second := one(t, w.ams["a"].take())
+		require.Equal(t, first.Labels, second.Labels)
+		require.Equal(t, first.StartsAt, second.StartsAt)
+		require.NotContains(t, second.Annotations, "first_in_queue")
+
+		ev.FirstInQueue = firstInQueue()
+		w.ticks(2, ev)
+		w.ams["a"].take()
+		time.Sleep(3 * interval)
+		change, err := w.n.Prepare(w.options.Settings)
+		require.NoError(t, err)
+		change.Apply()
+		synctest.Wait()
+		require.NotContains(t, one(t, w.ams["a"].take()).Annotations, "first_in_queue", "the tick is out of date")
+
+		w.tick(ev)
+		w.ams["a"].take()
+		w.n.Publish(t.Context(), nil, []scaling.Scope{ev.Scope})
+		synctest.Wait()
+		over := one(t, w.ams["a"].take())
+		require.True(t, over.resolved())
+		require.NotContains(t, over.Annotations, "first_in_queue", "of an alert that is over")
+	})
 }
 
 // withDrain has a drain of that state as its latest; down says that a job of it does

@@ -377,6 +377,9 @@ func (n *Notifier) annotate(o *dueAlert, to links) {
 	if err != nil {
 		n.logger.Error("annotations of an alert could not be rendered", "alert", o.labels[labelName], "err", err)
 	}
+	if !o.active() || n.clock().After(o.evaluation.Recommendation.ValidUntil) {
+		delete(annotations, annotationFirstInQueue)
+	}
 	if !o.active() {
 		ended(annotations, o)
 	}

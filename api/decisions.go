@@ -43,6 +43,7 @@ func statusOf(ev *scaling.Evaluation, st *standing, now time.Time) ScopeStatus {
 		Conflicts:      listed(st.conflicts(ev.Scope.Key)),
 		Unpaused:       ev.Unpaused,
 		Next:           ev.Next,
+		FirstInQueue:   firstInQueue(ev, now),
 		Failure:        st.failure(ev, now),
 		Recommendation: complete(ev.Recommendation),
 		Shadows:        listed(ev.Shadows),

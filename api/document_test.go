@@ -114,7 +114,7 @@ func TestSchemasAreTheGoTypes(t *testing.T) {
 		"BacktestRequest": BacktestRequest{}, "BacktestReport": backtest.Report{},
 		"JobRequest": JobRequest{}, "SubmittedJob": SubmittedJob{}, "KeptJob": KeptJob{}, "JobsPage": JobsPage{},
 		"PauseRequest": PauseRequest{}, "ResumeRequest": ResumeRequest{}, "ControlState": ControlState{},
-		"Contact": Contact{}, "Pause": Pause{}, "TimedBound": TimedBound{}, "Outlook": Outlook{}, "Failure": Failure{}, "Forecast": scaling.Forecast{}, "Change": Change{}, "RowVerdict": RowVerdict{}, "ExplainedQuery": ExplainedQuery{}, "Explanation": Explanation{},
+		"Contact": Contact{}, "Pause": Pause{}, "TimedBound": TimedBound{}, "Outlook": Outlook{}, "Failure": Failure{}, "Forecast": scaling.Forecast{}, "QueueHead": scaling.QueueHead{}, "Change": Change{}, "RowVerdict": RowVerdict{}, "ExplainedQuery": ExplainedQuery{}, "Explanation": Explanation{},
 	}
 	for name, ref := range doc.Components.Schemas {
 		properties, required := fields(ref.Value)

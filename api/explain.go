@@ -31,7 +31,9 @@ func (s *server) GetExplain(c echo.Context, params GetExplainParams) error {
 		if !ok {
 			return s.noScope(params.Scope)
 		}
-		return c.JSON(http.StatusOK, s.explanation(recordOf(&ev), nil))
+		x := s.explanation(recordOf(&ev), nil)
+		x.FirstInQueue = firstInQueue(&ev, s.Now())
+		return c.JSON(http.StatusOK, x)
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout+pastPatience)
 	defer cancel()

@@ -126,6 +126,10 @@ func scaleOut(key string, labels ...scaling.Label) scaling.Evaluation {
 		SlotMode: scaling.DynamicSlots, Mode: scaling.Advisory, Deployment: scaling.Session,
 		MinWorkers: 1, MaxWorkers: new(10), Booting: 1, ReportingWorkers: new(2),
 		CooldownRemainingSeconds: 30, Interval: 30, Tick: tick,
+		FirstInQueue: &scaling.QueueHead{
+			JobID: "1179806978274033665", Reason: "RESOURCE_NOT_ENOUGH", RequiredSlots: new(4), LackingSlots: new(2),
+			WaitedSeconds: new(412.0), ObservedAt: tick.Add(-3 * time.Second),
+		},
 		Next: &scaling.Forecast{At: tick.Add(4 * time.Minute), Action: scaling.NoAction, Row: scaling.RowSteady, RecommendedWorkers: new(2)},
 	}
 }
@@ -184,6 +188,7 @@ func options(t testing.TB) Options {
 	odd.Recommendation.Reason = hostile
 	prod.Drain, odd.Drain = drained(), draining()
 	odd.Inputs[3].Reason = hostile
+	odd.FirstInQueue = &scaling.QueueHead{JobID: hostile, Reason: hostile, ObservedAt: tick}
 	prod.Facts = scaling.FactCurrentKnown | scaling.FactMetricsUsable | scaling.FactMetricsValid | scaling.FactShortage | scaling.FactShortagePresent
 	store := memory.New()
 	record(t, store, blind("prod"), tick.Add(-time.Hour))

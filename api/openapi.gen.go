@@ -243,6 +243,10 @@ type ExplainedQuery struct {
 type Explanation struct {
 	Booting int `json:"booting"`
 
+	// FirstInQueue The job that waits first, where a condition of class blocking holds; null if it is not known for
+	// certain as of the tick, and for decisions of the past. Nothing is decided from it.
+	FirstInQueue *scaling.QueueHead `json:"firstInQueue"`
+
 	// Id Of the history entry; null for the latest decision.
 	Id *int64 `json:"id"`
 
@@ -392,6 +396,9 @@ type Problem struct {
 	Type string `json:"type"`
 }
 
+// QueueHead The first job of a queue, as the exporter saw it.
+type QueueHead = scaling.QueueHead
+
 // Recommendation What is published for one scope.
 type Recommendation = scaling.Recommendation
 
@@ -505,6 +512,10 @@ type ScopeStatus struct {
 
 	// Failure What has failed; null if nothing has, or nobody has tried for a day.
 	Failure *Failure `json:"failure"`
+
+	// FirstInQueue The job that waits first, where a condition of class blocking holds; null if it is not known for
+	// certain as of the tick, and for decisions of the past. Nothing is decided from it.
+	FirstInQueue *scaling.QueueHead `json:"firstInQueue"`
 
 	// Labels The labels that the key was made of, in order.
 	Labels []Label `json:"labels"`

@@ -99,6 +99,8 @@ type entryView struct {
 	Needs bool
 	// Failure is what has failed, empty if nothing has.
 	Failure string
+	// FirstInQueue is the job that waits first, nil where none does or nobody knows.
+	FirstInQueue *scaling.QueueHead
 }
 
 // sortOrders compare two evaluations; equal ones stay in the order of keys.
@@ -248,7 +250,7 @@ func listViewOf(evaluations []scaling.Evaluation, q listQuery, st *standing, now
 		if !fresh(ev.Evaluation, now) {
 			view.Stale++
 		}
-		if (q.Need == "" || slices.Contains(ev.needs, q.Need)) && matches(ev.Evaluation, q, st.paused(ev.Evaluation, now)) {
+		if (q.Need == "" || slices.Contains(ev.needs, q.Need)) && matches(ev.Evaluation, q, foundBy(ev.Evaluation, st, now)...) {
 			found = append(found, ev)
 		}
 	}
@@ -358,7 +360,7 @@ func (q listQuery) columns() []columnView {
 
 // matches reports whether a scope has every word that is searched for, in any
 // case, and the action.
-func matches(ev *scaling.Evaluation, q listQuery, paused bool) bool {
+func matches(ev *scaling.Evaluation, q listQuery, more ...string) bool {
 	r := &ev.Recommendation
 	if q.Action != "" && r.Action != q.Action {
 		return false
@@ -370,9 +372,7 @@ func matches(ev *scaling.Evaluation, q listQuery, paused bool) bool {
 	for _, l := range ev.Scope.Labels {
 		text = append(text, l.Name+"="+l.Value)
 	}
-	if paused {
-		text = append(text, "paused")
-	}
+	text = append(text, more...)
 	haystack := strings.ToLower(strings.Join(text, "\n"))
 	for word := range strings.FieldsSeq(strings.ToLower(q.Search)) {
 		if !strings.Contains(haystack, word) {
@@ -393,7 +393,7 @@ func entryViewOf(ev listedScope, st *standing, refresh *int, now time.Time) entr
 		Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers), Change: changeWords(ev.Evaluation),
 		Action: r.Action, Row: string(r.Row), Reason: r.Reason,
 		Badges: badges(ev.Evaluation, st, now), ObservedAt: instant(r.ObservedAt), Age: span(age(ev.Evaluation, now)),
-		Needs: len(ev.needs) > 0,
+		Needs: len(ev.needs) > 0, FirstInQueue: firstInQueue(ev.Evaluation, now),
 	}
 	if f := st.failure(ev.Evaluation, now); f != nil {
 		view.Failure = f.Error

@@ -288,8 +288,8 @@ func TestScriptsStaySmall(t *testing.T) {
 
 func TestPausedScopesAreFound(t *testing.T) {
 	ev := scaling.Evaluation{Scope: scaling.Scope{Key: "prod"}}
-	require.False(t, matches(&ev, listQuery{Search: "PAUSED prod"}, false))
-	require.True(t, matches(&ev, listQuery{Search: "PAUSED prod"}, true))
+	require.False(t, matches(&ev, listQuery{Search: "PAUSED prod"}))
+	require.True(t, matches(&ev, listQuery{Search: "PAUSED prod"}, "paused"))
 }
 
 func TestNotesOfAScope(t *testing.T) {

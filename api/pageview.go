@@ -37,7 +37,9 @@ type scopeView struct {
 	// Unpaused is there for a scope that the last tick found paused.
 	Unpaused *outlookView
 	// Next is what will be recommended if nothing but the time changes.
-	Next            *forecastView
+	Next *forecastView
+	// FirstInQueue is the job that waits first, nil where none does or nobody knows.
+	FirstInQueue    *scaling.QueueHead
 	ObservedAt, Age string
 	Paused          bool
 	Badges          []badge
@@ -160,7 +162,7 @@ func scopeViewOf(ev *scaling.Evaluation, st *standing, now time.Time) scopeView 
 		RuleSet: r.RuleSet, Digest: shortDigest(r.RuleSet.Digest), ID: r.RecommendationID, Since: instant(r.Since),
 		ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
 		Paused: st.paused(ev, now), Badges: badges(ev, st, now), Notes: notes(ev, st, now),
-		Failure: failureViewOf(st.failure(ev, now), now), Step: stepOf(ev, st, now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), Blockers: blockerViews(ev, now),
+		Failure: failureViewOf(st.failure(ev, now), now), Step: stepOf(ev, st, now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), FirstInQueue: firstInQueue(ev, now), Blockers: blockerViews(ev, now),
 	}
 	if left := ev.CooldownRemainingSeconds - age(ev, now); left > 0 {
 		v.Cooldown = span(left)
@@ -403,13 +405,4 @@ func digits(f float64) int {
 }
 
 // span shows seconds as people say them: 45s, 5m, 1h30m.
-func span(seconds float64) string {
-	s := (time.Duration(seconds) * time.Second).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
+func span(seconds float64) string { return scaling.Span(time.Duration(seconds) * time.Second) }

@@ -51,7 +51,7 @@ func (s *service) newTerm(ctx context.Context, l leadership.Term) (*Term, error)
 		Setup:    setup, Source: s.samples, Clock: evaluator.WallClock{}, Store: s.store,
 		Epoch: l.Epoch, Leads: l.Leads, Board: s.board,
 		Handlers: handlers, EventTimeout: patience,
-		PerSignal: s.cfg.Metrics.PerSignal, QueryTimeout: queryTimeout(s.cfg),
+		NamesHeads: true, PerSignal: s.cfg.Metrics.PerSignal, QueryTimeout: queryTimeout(s.cfg),
 		MaxRecords: s.cfg.History.MaxRecords, MaxAge: s.cfg.History.MaxAge,
 		Logger: s.logger, Registry: prometheus.NewRegistry(),
 	})

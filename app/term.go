@@ -46,6 +46,9 @@ type Parts struct {
 	Clusters func() []contact.Status
 	// Publishers are told every tick's outcome after all others.
 	Publishers []evaluator.Publisher
+	// NamesHeads has the first job of its queue named with every scope that jobs
+	// wait in, for those who are told.
+	NamesHeads bool
 	// Stepped leaves it to Step when alerts are sent and actions go on: virtual
 	// time has to stand still meanwhile.
 	Stepped bool
@@ -128,11 +131,24 @@ func NewTerm(ctx context.Context, p Parts) (*Term, error) {
 	p.Registry.MustRegister(collector)
 	t.loop = evaluator.NewLoop(evaluator.Options{
 		Source: p.Source, Clock: p.Clock, Store: p.Store, Epoch: p.Epoch, Logger: p.Logger,
-		Publishers:  append([]evaluator.Publisher{p.Board, collector, t.events, t.alerts, t.executor, t.drainer}, p.Publishers...),
+		Publishers:  p.told(p.Board, collector, t.events, t.alerts, t.executor, t.drainer),
 		Instruments: metrics.NewLoop(p.Registry), QueryTimeout: p.QueryTimeout,
 		MaxRecords: p.MaxRecords, MaxAge: p.MaxAge,
 	})
 	return t, nil
+}
+
+// told are all publishers, in their order.
+func (p *Parts) told(first ...evaluator.Publisher) []evaluator.Publisher {
+	all := append(first, p.Publishers...)
+	if !p.NamesHeads || p.Source == nil {
+		return all
+	}
+	patience := headPatience
+	if p.Stepped {
+		patience = max(patience, p.QueryTimeout)
+	}
+	return []evaluator.Publisher{newHeads(p.Source, patience, p.Logger, all)}
 }
 
 // Run leads until ctx ends or a part fails for good.

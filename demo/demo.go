@@ -173,7 +173,7 @@ func (d *simulation) assemble(ctx context.Context) (err error) {
 	parts := app.Parts{
 		Setup:  app.Setup{Evaluation: d.evaluation()},
 		Source: d.engine, Clock: d.clock, Store: d.store, Epoch: epoch, Board: d.board,
-		Publishers: []evaluator.Publisher{d}, Stepped: true, PerSignal: true, Emit: d.printer.action,
+		Publishers: []evaluator.Publisher{d}, Stepped: true, NamesHeads: true, PerSignal: true, Emit: d.printer.action,
 		// Queries take real time, and a slow machine must not decide otherwise.
 		QueryTimeout: realTimeout,
 		Rand:         func() float64 { return 0 },

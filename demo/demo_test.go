@@ -211,6 +211,35 @@ time      action             workers row                reason
 	require.NoError(t, d.close())
 }
 
+// The job that no number of workers could run is named, from what the exporter says
+// of the simulated queue.
+func TestTheJobThatWaitsIsNamed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d, err := newSimulation(ctx, Options{Scenario: "unsatisfiable", Once: true, Writer: &untilRead{text: "more workers would not help", stop: cancel}}, prometheus.NewRegistry())
+	require.NoError(t, err)
+	require.NoError(t, d.run(ctx))
+	evaluations := d.board.Evaluations()
+	require.Len(t, evaluations, 1)
+	require.Equal(t, scaling.RowUnsatisfiable, evaluations[0].Recommendation.Row)
+	require.NotNil(t, evaluations[0].FirstInQueue)
+	require.Regexp(t, `^job \d+ needs 10 slots, lacks 10, waits 5m15s$`, evaluations[0].FirstInQueue.String())
+	require.NoError(t, d.close())
+}
+
+// untilRead stops when it has read a text.
+type untilRead struct {
+	text string
+	stop context.CancelFunc
+}
+
+func (w *untilRead) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.stop()
+	}
+	return len(p), nil
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]Options{
 		`unknown scenario "boom", expected one of burst, reject-storm, idle-night, stale-worker, unsatisfiable, flap`: {Scenario: "boom", Once: true},

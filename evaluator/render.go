@@ -33,7 +33,7 @@ func (s *scopeState) evaluation(st *stamp) scaling.Evaluation {
 		Mode: l.Mode, Deployment: l.Deployment, Paused: l.Paused,
 		MinWorkers: l.Bounds.Min, MaxWorkers: bounded(l.Bounds.Max), Booting: d.booting, Facts: d.facts,
 		TimedBounds: l.Timed, CooldownRemainingSeconds: remaining(l.CooldownUntil, st.tick),
-		Interval: st.interval.Seconds(), Tick: st.tick, Provisional: st.provisional,
+		Interval: st.interval.Seconds(), Tick: st.tick, AskedAt: st.tick.Add(-t.member.RuleSet.QueryOffset), Provisional: st.provisional,
 	}
 	if d.ReportingKnown {
 		n := d.Reporting // a copy: the next tick writes over the decision

@@ -84,11 +84,18 @@ type Evaluation struct {
 	// Drain is the scope's latest drain as of the tick, nil if there was none: the
 	// open one, else the one that was over last.
 	Drain *Drain `json:"drain,omitempty"`
+	// FirstInQueue is the job that waits first where jobs wait, nil if nobody has
+	// asked or it is not known for certain. It is not part of the decision: the
+	// evaluator leaves it nil.
+	FirstInQueue *QueueHead `json:"firstInQueue,omitempty"`
 	// ReportingWorkers is nil when unknown.
 	ReportingWorkers         *int      `json:"reportingWorkers"`
 	CooldownRemainingSeconds float64   `json:"cooldownRemainingSeconds"`
 	Interval                 float64   `json:"intervalSeconds"`
 	Tick                     time.Time `json:"tick"`
+	// AskedAt is the instant that the rule set's expressions were asked for: the
+	// tick, less its query_offset.
+	AskedAt time.Time `json:"-"`
 	// Provisional is true while the source gives no answer: the tick was
 	// decided on unknowns and will be decided again (spec 1.2).
 	Provisional bool `json:"provisional"`

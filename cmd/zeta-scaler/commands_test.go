@@ -143,6 +143,18 @@ func TestStatusSaysWhatAPersonHasToKnow(t *testing.T) {
 	require.Regexp(t, `(?m)^\S+Z +prod +- +pause +- +upgrade of m1$`, stdout)
 }
 
+// Which job waits first is said below the table and in the explanation, whatever
+// its id is.
+func TestFirstInQueueInWords(t *testing.T) {
+	head := &scaling.QueueHead{JobID: "117\x1b[2J", RequiredSlots: new(4), LackingSlots: new(2), WaitedSeconds: new(180.0)}
+	require.Equal(t, "\nprod: first in the queue: job 117?[2J needs 4 slots, lacks 2, waits 3m\n",
+		needsText([]api.ScopeStatus{{Scope: "prod", FirstInQueue: head}, {Scope: "other"}}))
+	x := &api.Explanation{Scope: "prod", FirstInQueue: head}
+	require.Contains(t, explainText(x, screen{}), "\nFirst in the queue: job 117?[2J needs 4 slots, lacks 2, waits 3m.\n")
+	x.FirstInQueue = nil
+	require.NotContains(t, explainText(x, screen{}), "queue")
+}
+
 // A slip in the name of a scope is an error everywhere, and shells know the names.
 func TestScopesAreCheckedAndCompleted(t *testing.T) {
 	url, _ := serveScope(t)

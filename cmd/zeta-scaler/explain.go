@@ -115,6 +115,9 @@ func explainText(x *api.Explanation, s screen) string {
 	}
 	para(fmt.Sprintf("Decided at %s by %s %s; workers allowed: %s; booting: %d; mode %s.",
 		r.ObservedAt.Format(time.RFC3339), r.RuleSet.Name, r.RuleSet.Version, limits, x.Booting, x.Mode))
+	if x.FirstInQueue != nil {
+		para("First in the queue: " + x.FirstInQueue.String() + ".")
+	}
 	for i := range x.TimedBounds {
 		para(x.TimedBounds[i].String() + ".")
 	}
@@ -215,14 +218,7 @@ func numberText(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // secondsText shows seconds as people say them: 45s, 5m, 1h30m.
 func secondsText(v float64) string {
-	text := time.Duration(v * float64(time.Second)).Round(time.Second).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return scaling.Span(time.Duration(v * float64(time.Second)).Round(time.Second))
 }
 
 // queriesText has one command for each input that can be asked for. The

@@ -159,6 +159,9 @@ func needsText(scopes []api.ScopeStatus) string {
 			r.RecommendedWorkers = n.RecommendedWorkers
 			say("%s: if nothing changes %s, workers %s, at %s", st.Scope, n.Action, workers(&r), n.At.Format(time.RFC3339))
 		}
+		if h := st.FirstInQueue; h != nil {
+			say("%s: first in the queue: %s", st.Scope, h)
+		}
 		if f := st.Failure; f != nil {
 			say("%s: an action to bring %s by %s has failed at %s: %s", st.Scope, scaling.Counted(f.Target, "worker"), f.Actuator, f.At.Format(time.RFC3339), f.Error)
 			say("%s: %s%s", st.Scope, f.Next, nextAttempt(f.RetryAt))
