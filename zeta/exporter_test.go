@@ -267,12 +267,12 @@ func TestLandingPageSaysHowClustersAnswer(t *testing.T) {
 	require.Contains(t, get(t, e, "/").Body.String(), "not asked yet")
 	get(t, e, "/metrics")
 	page := get(t, e, "/").Body.String()
-	require.Contains(t, page, `<td>2.3.13&lt;script&gt;</td><td class="up">answers</td>`)
+	require.Contains(t, page, `<td data-label="version">2.3.13&lt;script&gt;</td><td data-label="state" class="up">answers</td>`)
 	require.NotContains(t, page, "never")
 	fails = true
 	get(t, e, "/metrics")
 	page = get(t, e, "/").Body.String()
-	require.Contains(t, page, `<td class="down">gives no answer: asking http://m1:8080`)
+	require.Contains(t, page, `<td data-label="state" class="down">gives no answer: asking http://m1:8080`)
 	require.Contains(t, page, "no route &lt;to&gt; host")
 	require.Contains(t, page, "2.3.13", "the version that it had")
 }

@@ -76,7 +76,17 @@ table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .3rem 1rem .3rem 0; border-bottom: 1px solid #8886; vertical-align: top }
 td { overflow-wrap: anywhere }
 .down { color: light-dark(#a40e26, #ff9aa2); font-weight: 600 }
-input { font: inherit; width: 22rem; max-width: 100% }
+input, button { font: inherit; min-height: 2.5rem; max-width: 100% }
+input { width: 22rem }
+::placeholder { color: inherit; opacity: .75 }
+@media (max-width: 48rem) {
+  li a { display: inline-block; padding: .5rem 0 }
+  tr:first-child { display: none }
+  table, tbody, tr, td { display: block }
+  td { border: 0; padding: .1rem 0 }
+  td::before { content: attr(data-label) " "; opacity: .8 }
+  tr { border-bottom: 1px solid #8886; padding: .5rem 0 }
+}
 </style>
 </head>
 <body>
@@ -89,7 +99,7 @@ input { font: inherit; width: 22rem; max-width: 100% }
 <h2>Clusters</h2>
 {{if .Clusters}}<table>
 <tr><th scope="col">cluster</th><th scope="col">version</th><th scope="col">state</th><th scope="col">since</th><th scope="col">last answer</th><th scope="col">nodes</th></tr>
-{{range .Clusters}}<tr><td>{{.Name}}</td><td>{{with .Version}}{{.}}{{else}}unknown{{end}}</td><td class="{{.State}}">{{.Words}}{{with .Error}}: {{.}}{{end}}</td><td>{{.SinceText}}</td><td>{{.LastText}}</td><td>{{range .Nodes}}{{.}}<br>{{end}}</td></tr>
+{{range .Clusters}}<tr><td data-label="cluster">{{.Name}}</td><td data-label="version">{{with .Version}}{{.}}{{else}}unknown{{end}}</td><td data-label="state" class="{{.State}}">{{.Words}}{{with .Error}}: {{.}}{{end}}</td><td data-label="since">{{.SinceText}}</td><td data-label="last answer">{{.LastText}}</td><td data-label="nodes">{{range .Nodes}}{{.}}<br>{{end}}</td></tr>
 {{end}}</table>
 <p>They are asked when somebody scrapes <a href="/metrics">/metrics</a>.</p>{{else}}<p>None is configured.</p>{{end}}
 <h2>Probe</h2>

@@ -92,6 +92,9 @@ function held(u, _, nearest, at) {
   return i;
 }
 
+// alone is true where there is one point, which makes no line.
+function alone(u) { return u.data[0].length === 1; }
+
 function options() {
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
   const stepped = uPlot.paths.stepped({ align: 1 });
@@ -104,8 +107,8 @@ function options() {
     axes: [{ ...axis, values: times, space: 70 }, { ...axis, size: 40, values: whole }],
     series: [
       { label: "Time (UTC)", value: (_, v) => (v == null ? "–" : new Date(v * 1000).toISOString().slice(0, 19) + "Z") },
-      { label: "Current", stroke: colour("--current"), width: 2, paths: stepped, points: { show: false } },
-      { label: "Recommended", stroke: colour("--recommended"), width: 2, dash: [6, 4], paths: stepped, points: { show: false } },
+      { label: "Current", stroke: colour("--current"), width: 2, paths: stepped, points: { show: alone } },
+      { label: "Recommended", stroke: colour("--recommended"), width: 2, dash: [6, 4], paths: stepped, points: { show: alone } },
       ...["Min", "Max"].map((label) => ({ label, stroke: colour("--faint"), width: 1, dash: [2, 4], paths: stepped, points: { show: false } })),
     ],
   };

@@ -107,7 +107,7 @@ func TestStates(t *testing.T) {
 	}{
 		{
 			name: "shortage", ev: []scaling.Evaluation{shortage("prod", scaling.Label{Name: "cluster", Value: "prod"}), idle("test")},
-			list: []string{"SCALE_OUT", "+2", "oldest blocked job 412 s"},
+			list: []string{"SCALE_OUT", "2 → 4", "oldest blocked job 412 s"},
 			one:  []string{"2 → 4 workers", "sustained", "What was asked of Prometheus", "The row shortage decides", "Rows above, which did not match:", "Rows below, which were not tried: 13", "No action was begun"},
 		},
 		{

@@ -15,6 +15,11 @@
     return [r, g, b, a / 255];
   };
   const over = ([r, g, b, a], [R, G, B]) => [r * a + R * (1 - a), g * a + G * (1 - a), b * a + B * (1 - a), 1];
+  // What is below everything depends on the page's scheme.
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.backgroundColor = "Canvas";
+  const paper = colour(getComputedStyle(probe).backgroundColor);
+  probe.remove();
   const ground = (e) => {
     const layers = [];
     for (let at = e; at; at = at.parentElement) {
@@ -22,7 +27,7 @@
       if (layer[3] > 0) layers.push(layer);
       if (layer[3] === 1) break;
     }
-    return layers.reduceRight((below, layer) => over(layer, below), colour("Canvas"));
+    return layers.reduceRight((below, layer) => over(layer, below), paper);
   };
   const luminance = ([r, g, b]) => {
     const [R, G, B] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
