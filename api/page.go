@@ -190,7 +190,7 @@ func (s *server) writePage(c echo.Context, status int, view pageView) error {
 		return fmt.Errorf("rendering the page: %w", err)
 	}
 	c.Response().Header().Set(echo.HeaderContentSecurityPolicy, pagePolicy)
-	return c.HTMLBlob(status, b.Bytes())
+	return c.HTMLBlob(status, straight(b.Bytes()))
 }
 
 // toggleRefresh is the same page with the refresh off, or on again.

@@ -135,7 +135,7 @@ func TestNamesThatBreakLayouts(t *testing.T) {
 			b.keep("names-" + page + "-" + name)
 		}
 		b.visit(s.url + "/")
-		b.see("Scopes 1 to 2")
+		b.see("Scopes 1 to 2", `prod\u202egnirts\u2066`)
 		require.Empty(t, ask[string](b, `[...document.querySelectorAll(".scopes tbody th")].filter(th => {
 			const [link, badge] = [th.querySelector("a"), th.querySelector(".badge")].map(e => e.getClientRects()[0]);
 			return badge.top < link.bottom && badge.right <= link.left;
