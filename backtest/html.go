@@ -3,7 +3,6 @@ package backtest
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
 	"maps"
@@ -21,7 +20,7 @@ var reportTemplate string
 // WriteHTML writes the report as one page that needs nothing else: no network, no
 // script.
 func (r *Report) WriteHTML(w io.Writer) error {
-	t, err := template.New("report").Funcs(template.FuncMap{
+	return chart.WritePage(w, reportTemplate, template.FuncMap{
 		"stamp": stamp, "length": length, "seconds": seconds,
 		"count":    func(n *int) string { return or(count(n), "unknown") },
 		"letter":   func(i int) string { return string(rune('A' + i)) },
@@ -30,16 +29,8 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		"rows":     rowsOf,
 		"outs":     func(v *Verdict) int { return v.Recommendations[scaling.ScaleOut] },
 		"ins":      func(v *Verdict) int { return v.Recommendations[scaling.ScaleInCandidate] },
-		"style":    chart.PageStyle,
 		"pictures": func(s *Scope) []chart.Picture { return r.Pictures(s, nil) },
-	}).Parse(reportTemplate)
-	if err != nil {
-		return fmt.Errorf("reading the template of a report: %w", err)
-	}
-	if err := t.Execute(w, r); err != nil {
-		return fmt.Errorf("writing a report: %w", err)
-	}
-	return nil
+	}, r)
 }
 
 // rowTicks is a row with its ticks.

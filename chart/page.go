@@ -2,7 +2,9 @@ package chart
 
 import (
 	_ "embed"
+	"fmt"
 	"html/template"
+	"io"
 )
 
 // Stylesheet has the colours of the pictures, for pages that show them.
@@ -13,10 +15,18 @@ var Stylesheet string
 //go:embed page.css
 var pageStylesheet string
 
-// PageStyle is the style of a page that is a file of its own: the pictures'
-// colours, text and tables, light and dark.
-func PageStyle() template.CSS {
-	return template.CSS(Stylesheet + pageStylesheet) //nolint:gosec // both are ours
+// WritePage writes a report as a page that is a file of its own. Its template has,
+// beside funcs, style: the pictures' colours, text and tables, light and dark.
+func WritePage(w io.Writer, text string, funcs template.FuncMap, report any) error {
+	style := func() template.CSS { return template.CSS(Stylesheet + pageStylesheet) } //nolint:gosec // both are ours
+	t, err := template.New("report").Funcs(funcs).Funcs(template.FuncMap{"style": style}).Parse(text)
+	if err != nil {
+		return fmt.Errorf("reading the template of a report: %w", err)
+	}
+	if err := t.Execute(w, report); err != nil {
+		return fmt.Errorf("writing a report: %w", err)
+	}
+	return nil
 }
 
 // Picture is a chart for a page, and what it is called.

@@ -19,8 +19,7 @@ const maxColumns = 480
 // WriteHTML writes the report as one page that needs nothing else: no network, no
 // script. It has plots of those outcomes that have details.
 func (r *Report) WriteHTML(w io.Writer) error {
-	t, err := template.New("report").Funcs(template.FuncMap{
-		"style":    chart.PageStyle,
+	return chart.WritePage(w, reportTemplate, template.FuncMap{
 		"span":     span,
 		"table":    r.table,
 		"pictures": r.pictures,
@@ -29,14 +28,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		"whole":    func(v float64) string { return fmt.Sprintf("%.0f", v) },
 		"factor":   func(v float64) string { return fmt.Sprintf("%.2f", v) },
 		"kindOf":   func(k int) Kind { return r.Controllers[k].Kind },
-	}).Parse(reportTemplate)
-	if err != nil {
-		return fmt.Errorf("reading the template of a report: %w", err)
-	}
-	if err := t.Execute(w, r); err != nil {
-		return fmt.Errorf("writing a report: %w", err)
-	}
-	return nil
+	}, r)
 }
 
 // htmlRow is a controller in the table of a class.

@@ -167,17 +167,11 @@ func writable(flag, path string) error {
 
 // place is where the samples come from.
 func (f *backtestFlags) place() (backtest.Place, error) {
-	given := 0
-	for _, flag := range []string{f.url, f.folder, f.file, f.config} {
-		if flag != "" {
-			given++
-		}
-	}
-	if given != 1 {
+	if given(f.url, f.folder, f.file, f.config) != 1 {
 		return backtest.Place{}, usagef("give one of --prometheus.url, --tsdb, --openmetrics and --config.file")
 	}
 	if f.url != "" {
-		return backtest.Place{API: &source.RemoteOptions{URLs: []string{f.url}, LookbackDelta: source.DefaultLookbackDelta}}, nil
+		return placeAt(f.url), nil
 	}
 	if f.config == "" {
 		return backtest.Place{Folder: f.folder, File: f.file}, nil
@@ -191,6 +185,21 @@ func (f *backtestFlags) place() (backtest.Place, error) {
 	}
 	remote := cfg.RemoteOptions()
 	return backtest.Place{API: &remote}, nil
+}
+
+// given counts the flags that have a value.
+func given(flags ...string) (n int) {
+	for _, flag := range flags {
+		if flag != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// placeAt is a Prometheus API that needs no credentials.
+func placeAt(url string) backtest.Place {
+	return backtest.Place{API: &source.RemoteOptions{URLs: []string{url}, LookbackDelta: source.DefaultLookbackDelta}}
 }
 
 // instantOf reads a time, or how long it lies before another.

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zeta-scaler/zeta-scaler/app/kinds"
-	"github.com/zeta-scaler/zeta-scaler/backtest"
 	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/simulate/workload"
 	"github.com/zeta-scaler/zeta-scaler/source"
@@ -47,18 +46,13 @@ func addHistoryFlags(flags *pflag.FlagSet) *historyFlags {
 // load reads the past that was asked for, with what has to be known of it; nil if
 // none was.
 func (h *historyFlags) load(ctx context.Context) (*workload.Workload, []string, error) {
-	given := 0
-	for _, flag := range []string{h.zeta, h.config, h.prometheus} {
-		if flag != "" {
-			given++
-		}
-	}
+	n := given(h.zeta, h.config, h.prometheus)
 	switch {
-	case given == 0 && h.cluster != "":
+	case n == 0 && h.cluster != "":
 		return nil, nil, usagef("--cluster says whose past is played: give --zeta.url, --config.file or --prometheus.url, too")
-	case given == 0:
+	case n == 0:
 		return nil, nil, nil
-	case given > 1:
+	case n > 1:
 		return nil, nil, usagef("give one of --zeta.url, --config.file and --prometheus.url")
 	case h.zeta == "" && h.cluster == "":
 		return nil, nil, usagef("--cluster is missing: whose past it is")
@@ -116,8 +110,7 @@ func (h *historyFlags) estimate(ctx context.Context) (*workload.Workload, []stri
 	}
 	// Steps at round instants, where backtests have them, too.
 	w.Start, w.End = w.Start.Truncate(step), w.End.Truncate(step)
-	place := backtest.Place{API: &source.RemoteOptions{URLs: []string{h.prometheus}, LookbackDelta: source.DefaultLookbackDelta}}
-	opened, err := place.Open(ctx, w.End, slog.New(slog.DiscardHandler))
+	opened, err := placeAt(h.prometheus).Open(ctx, w.End, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, fmt.Errorf("--prometheus.url: %w", err)
 	}
