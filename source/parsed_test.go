@@ -1,12 +1,13 @@
 package source_test
 
 import (
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
@@ -50,14 +51,14 @@ func TestAnExpressionIsAsNewAtEveryQuery(t *testing.T) {
 			require.ElementsMatch(t, wanted.Series, matrix.Series, "%s from %d", expr, second)
 		}
 	}
-	var all sync.WaitGroup
-	for _, expr := range append(tests, tests...) {
-		all.Go(func() {
+	var all errgroup.Group
+	for _, expr := range slices.Concat(tests, tests) {
+		all.Go(func() error {
 			_, err := kept.Instant(t.Context(), expr, at(300))
-			require.NoError(t, err)
+			return err
 		})
 	}
-	all.Wait()
+	require.NoError(t, all.Wait())
 	_, err := kept.Instant(t.Context(), "sum(", at(0))
 	require.Error(t, err)
 	_, again := kept.Instant(t.Context(), "sum(", at(0))
