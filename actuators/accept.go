@@ -66,7 +66,7 @@ func (o *outcome) admit(recommendation string) scaling.Verdict {
 		o.raise(&a)
 		return scaling.Verdict{
 			Result: scaling.VerdictAccepted, ActionID: o.Action.ID, State: o.Action.State,
-			Reason: fmt.Sprintf("a later round of the action in flight, now to %d workers", a.Target),
+			Reason: fmt.Sprintf("a later round of the action in flight, now to %s", scaling.Counted(a.Target, "worker")),
 		}
 	}
 	if o.Held != nil {
@@ -104,7 +104,7 @@ func (o *outcome) raise(a *scaling.Execution) {
 	o.Attempts, o.NextAttempt = 0, time.Time{}
 	o.announce()
 	o.allow()
-	o.enter(x, scaling.ActionExecuting, fmt.Sprintf("the next round asks for %d workers", a.Target))
+	o.enter(x, scaling.ActionExecuting, fmt.Sprintf("the next round asks for %s", scaling.Counted(a.Target, "worker")))
 	if o.Held != nil {
 		o.drop(scaling.ActionSuperseded, fmt.Sprintf("generation %d was accepted before it began", a.Generation))
 	}

@@ -96,7 +96,7 @@ func (o *outcome) start(in input, ahead bool) effect {
 		o.Action.Condition = scaling.ConditionPlatformAhead
 		o.enter(o.Action, scaling.ActionConverging, "the platform was asked for enough already; the workers are still to come")
 	default:
-		o.enter(o.Action, scaling.ActionExecuting, fmt.Sprintf("the platform is asked for %d workers", o.Action.Target))
+		o.enter(o.Action, scaling.ActionExecuting, fmt.Sprintf("the platform is asked for %s", scaling.Counted(o.Action.Target, "worker")))
 	}
 	return o.same(in)
 }
@@ -118,12 +118,12 @@ func (o *outcome) objection(st *State, a *scaling.Execution) (ahead bool, err er
 		return true, nil
 	}
 	if writer := o.otherWriter(st); writer != "" && !o.acceptsPresent() {
-		return false, &OtherWriterError{Writer: writer, Detail: fmt.Sprintf("it has %d workers now", st.Desired)}
+		return false, &OtherWriterError{Writer: writer, Detail: fmt.Sprintf("it has %s now", scaling.Counted(st.Desired, "worker"))}
 	}
 	// The target's number is absolute. If it holds only a part of the workers, a
 	// number for all of them is none for it.
 	if n := o.view.tick.workers; n != nil && *n > st.Desired {
-		return false, fmt.Errorf("%w: the platform has %d workers and Zeta's inventory %d: the target holds only a part of them, so %d in all is not written there", ErrRefused, st.Desired, *n, a.Target)
+		return false, fmt.Errorf("%w: the platform has %s and Zeta's inventory %d: the target holds only a part of them, so %d in all is not written there", ErrRefused, scaling.Counted(st.Desired, "worker"), *n, a.Target)
 	}
 	return false, nil
 }

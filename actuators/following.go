@@ -38,7 +38,7 @@ func (o *outcome) prepareFindingOut() effect {
 func (o *outcome) findOut(st State) effect {
 	a := o.Action
 	if st.Desired >= a.Target || st.Fence.RecommendationID == a.RecommendationID {
-		return o.carriedOut("", fmt.Sprintf("the platform was asked for %d workers", st.Desired))
+		return o.carriedOut("", fmt.Sprintf("the platform was asked for %s", scaling.Counted(st.Desired, "worker")))
 	}
 	return o.notDone(st.Desired)
 }
@@ -101,7 +101,7 @@ func (o *outcome) compare(st *State) effect {
 		if st.Desired < a.Target {
 			return o.lowered(st)
 		}
-		platform, ready = fmt.Sprintf("the platform has %d of %d workers ready; ", st.Ready, st.Desired), st.Ready >= a.Target
+		platform, ready = fmt.Sprintf("the platform has %d of %s ready; ", st.Ready, scaling.Counted(st.Desired, "worker")), st.Ready >= a.Target
 		if st.Detail != "" {
 			platform += st.Detail + "; "
 		}
@@ -201,11 +201,11 @@ func (o *outcome) whoCounted() string {
 	target := o.Action.Target
 	switch n := o.view.tick.workers; {
 	case n != nil && *n > target:
-		return fmt.Sprintf("the inventory has %d workers, %d were asked for", *n, target)
+		return fmt.Sprintf("the inventory has %s, %d %s asked for", scaling.Counted(*n, "worker"), target, scaling.Plural(target, "was", "were"))
 	case o.view.can.Observes:
-		return fmt.Sprintf("platform and inventory have %d workers", target)
+		return fmt.Sprintf("platform and inventory have %s", scaling.Counted(target, "worker"))
 	default:
-		return fmt.Sprintf("the inventory has %d workers", target)
+		return fmt.Sprintf("the inventory has %s", scaling.Counted(target, "worker"))
 	}
 }
 

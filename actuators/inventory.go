@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -72,10 +73,13 @@ func (v *view) missing(target int) (why string, until time.Time) {
 	ago := max(0, v.now.Sub(most.At)).Round(time.Second)
 	switch n := v.tick.workers; {
 	case n == nil:
-		return fmt.Sprintf("%d workers were there %s ago, and how many answer now is not known", most.Workers, ago), until
+		return fmt.Sprintf("%s there %s ago, and how many answer now is not known", were(most.Workers), ago), until
 	case *n >= target:
-		return fmt.Sprintf("the inventory shows %d workers already", *n), until
+		return fmt.Sprintf("the inventory shows %s already", scaling.Counted(*n, "worker")), until
 	default:
-		return fmt.Sprintf("%d workers were there %s ago, %d answer now", most.Workers, ago, *n), until
+		return fmt.Sprintf("%s there %s ago, %d %s now", were(most.Workers), ago, *n, scaling.Plural(*n, "answers", "answer")), until
 	}
 }
+
+// were says of so many workers that they were.
+func were(n int) string { return scaling.Counted(n, "worker") + scaling.Plural(n, " was", " were") }

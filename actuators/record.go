@@ -61,7 +61,7 @@ func (o *outcome) enter(a *scaling.Execution, to scaling.ActionState, reason str
 	if to == scaling.ActionFailed || to == scaling.ActionRejectedStale {
 		kind = scaling.EventScalingException
 	}
-	message := fmt.Sprintf("%s to %d workers", to, a.Target)
+	message := fmt.Sprintf("%s to %s", to, scaling.Counted(a.Target, "worker"))
 	if reason != "" {
 		message += ": " + reason
 	}
@@ -120,7 +120,7 @@ func (o *outcome) retry(reason string) {
 	o.Attempts++
 	if o.Attempts >= maxAttempts {
 		o.withdraw(o.Action.Target)
-		o.fail(scaling.ActionFailed, fmt.Sprintf("given up after %d attempts: %s", o.Attempts, reason))
+		o.fail(scaling.ActionFailed, fmt.Sprintf("given up after %s: %s", scaling.Counted(o.Attempts, "attempt"), reason))
 		return
 	}
 	o.NextAttempt = o.view.now.Add(o.view.backoff(o.Attempts))

@@ -133,7 +133,7 @@ func (v *view) refusal(id scaling.Identity) (scaling.Verdict, error) {
 	mode, why := v.mode()
 	switch {
 	case !v.stored.Found:
-		return refuse(scaling.VerdictUnknown, "there is no recommendation for scope %s", id.Scope)
+		return refuse(scaling.VerdictUnknown, "there is no recommendation for scope %s", scaling.ShownKey(id.Scope))
 	case id.Epoch < v.epoch:
 		return refuse(scaling.VerdictStaleEpoch, "epoch %d is over, this is epoch %d", id.Epoch, v.epoch)
 	case id.Epoch > v.epoch, d.Epoch > v.epoch:

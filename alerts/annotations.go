@@ -91,8 +91,8 @@ func (an *annotator) render(v *view) (map[string]string, error) {
 // view is what the templates see.
 type view struct {
 	Name, Severity string
-	// Scope is the scope's key.
-	Scope string
+	// Scope is the scope as people read it, Key its key.
+	Scope, Key string
 	// ExternalURL is under which users reach the service, Runbook the alert's
 	// section of the runbook.
 	ExternalURL, Runbook string
@@ -115,7 +115,7 @@ type view struct {
 
 func viewOf(labels map[string]string, ev *scaling.Evaluation, to links) *view {
 	v := &view{
-		Name: labels[labelName], Severity: labels[labelSeverity], Scope: ev.Scope.Key,
+		Name: labels[labelName], Severity: labels[labelSeverity], Scope: ev.Scope.Shown(), Key: ev.Scope.Key,
 		ExternalURL: to.external, Runbook: to.section(labels[labelName]),
 		Mode: ev.Mode, Paused: ev.Paused, Unpaused: ev.Unpaused, Recommendation: &ev.Recommendation, FirstInQueue: ev.FirstInQueue,
 	}
@@ -138,12 +138,28 @@ func (v *view) Current() string { return count(v.Recommendation.CurrentWorkers) 
 // Target is the recommended number of workers.
 func (v *view) Target() string { return count(v.Recommendation.RecommendedWorkers) }
 
+// CurrentWorkers and TargetWorkers are these numbers of workers in words.
+func (v *view) CurrentWorkers() string { return workersOf(v.Recommendation.CurrentWorkers) }
+
+// TargetWorkers is CurrentWorkers of the recommended number.
+func (v *view) TargetWorkers() string { return workersOf(v.Recommendation.RecommendedWorkers) }
+
+// AskedWorkers is how many the action was to bring, in words.
+func (v *view) AskedWorkers() string { return workersOf(&v.Execution.Target) }
+
+func workersOf(n *int) string {
+	if n == nil {
+		return count(n) + " workers"
+	}
+	return scaling.Counted(*n, "worker")
+}
+
 // Otherwise is what would be recommended without the pause, and why.
 func (v *view) Otherwise() string {
 	if v.Unpaused == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, %s → %s workers: %s", v.Unpaused.Action, v.Current(), count(v.Unpaused.RecommendedWorkers), v.Unpaused.Reason)
+	return fmt.Sprintf("%s, %s → %s: %s", v.Unpaused.Action, v.Current(), workersOf(v.Unpaused.RecommendedWorkers), v.Unpaused.Reason)
 }
 
 // Error is why the action or the drain failed, or the jobs do not run. A platform

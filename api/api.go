@@ -199,6 +199,7 @@ func New(o Options) (http.Handler, error) {
 			Skipper: skipGzip, Level: 1, MinLength: compressFrom,
 		}),
 		checkQuery(queryRoutes()),
+		s.withKeys,
 	)
 	RegisterHandlers(headToo{e}, s)
 	s.registerPages(headToo{e})
@@ -263,14 +264,6 @@ func (s *server) selected(key string) ([]scaling.Evaluation, error) {
 		return nil, s.noScope(key)
 	}
 	return []scaling.Evaluation{ev}, nil
-}
-
-func (s *server) noScope(key string) error {
-	detail := fmt.Sprintf("there is no scope %q", key)
-	if !s.Board.Leader() {
-		detail += "; this replica does not lead and may know none"
-	}
-	return refuse(http.StatusNotFound, detail)
 }
 
 // isChanging reports whether a request with this method may change something

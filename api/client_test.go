@@ -105,7 +105,7 @@ func TestClientReportsProblems(t *testing.T) {
 	defer srv.Close()
 	c := &Client{BaseURL: srv.URL}
 	_, err := c.Status(t.Context(), "none")
-	require.EqualError(t, err, srv.URL+`/autoscaler/status?scope=none answered 404 not found: there is no scope "none"`)
+	require.ErrorContains(t, err, srv.URL+`/autoscaler/status?scope=none answered 404 not found: there is no scope "none"; there is `)
 	_, err = c.History(t.Context(), GetHistoryParams{Limit: 5000})
 	require.ErrorContains(t, err, `"limit": "5000" is not a whole number from 1 to 1000`)
 }

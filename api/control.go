@@ -13,7 +13,6 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
-	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // What an audit record says was done.
@@ -90,7 +89,11 @@ func (s *server) scopeOf(ctx context.Context, scope Optional[string]) (string, e
 	case scope.Value == nil || *scope.Value == "":
 		return "", refuse(http.StatusBadRequest, `invalid body: "scope" is empty; leave it out to mean the whole service`)
 	}
-	return *scope.Value, s.exists(ctx, *scope.Value)
+	key, err := s.keyOf(*scope.Value)
+	if err != nil {
+		return "", err
+	}
+	return key, s.exists(ctx, key)
 }
 
 // exists refuses a scope that is neither listed nor known, unless something was
@@ -106,7 +109,7 @@ func (s *server) exists(ctx context.Context, key string) error {
 	case err != nil:
 		return s.storeFailure(err)
 	case row.Version == 0:
-		return s.noScope(handler.Shown(key))
+		return s.noScope(key)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 func loadDocument(t testing.TB) (*openapi3.T, routers.Router) {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(document)
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	require.NoError(t, err)
 	require.NoError(t, doc.Validate(context.Background()))
 	router, err := legacy.NewRouter(doc)

@@ -25,7 +25,7 @@ func (s *server) PostDrain(c echo.Context) error {
 	if err := decodeBody(c, &req, false); err != nil {
 		return err
 	}
-	worker, err := s.checkDrain(req.Scope, req.Worker)
+	worker, err := s.checkDrain(&req.Scope, req.Worker)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *server) PostDrain(c echo.Context) error {
 	by := cmp.Or(s.user(ctx), c.RealIP())
 	d, err := s.Drains.Request(ctx, req.Scope, worker, by, req.Reason)
 	if err != nil {
-		return s.drainFailure(err)
+		return s.drainFailure(req.Scope, err)
 	}
 	s.Logger.Info("drain asked for", "scope", req.Scope, "worker", worker, "drain", d.ID, "who", by, "from", c.RealIP(), "reason", req.Reason)
 	return c.JSON(http.StatusOK, wholeDrain(d))
@@ -49,7 +49,7 @@ func (s *server) PostDrainPlan(c echo.Context) error {
 	if err := decodeBody(c, &req, false); err != nil {
 		return err
 	}
-	worker, err := s.checkDrain(req.Scope, req.Worker)
+	worker, err := s.checkDrain(&req.Scope, req.Worker)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *server) PostDrainPlan(c echo.Context) error {
 	defer cancel()
 	p, err := s.Drains.Plan(ctx, req.Scope, worker)
 	if err != nil {
-		return s.drainFailure(err)
+		return s.drainFailure(req.Scope, err)
 	}
 	p.Jobs = listed(p.Jobs)
 	return c.JSON(http.StatusOK, p)
@@ -69,7 +69,7 @@ func (s *server) PostDrainCancel(c echo.Context) error {
 	if err := decodeBody(c, &req, false); err != nil {
 		return err
 	}
-	if _, err := s.checkDrain(req.Scope, Optional[string]{}); err != nil {
+	if _, err := s.checkDrain(&req.Scope, Optional[string]{}); err != nil {
 		return err
 	}
 	if err := checkReason(req.Reason, true); err != nil {
@@ -80,34 +80,42 @@ func (s *server) PostDrainCancel(c echo.Context) error {
 	by := cmp.Or(s.user(ctx), c.RealIP())
 	d, err := s.Drains.Cancel(ctx, req.Scope, by, req.Reason)
 	if err != nil {
-		return s.drainFailure(err)
+		return s.drainFailure(req.Scope, err)
 	}
 	s.Logger.Info("drain cancelled", "scope", req.Scope, "drain", d.ID, "who", by, "from", c.RealIP(), "reason", req.Reason)
 	return c.JSON(http.StatusOK, wholeDrain(d))
 }
 
 // checkDrain checks whom a request is about, and returns the worker, empty for
-// none in particular.
-func (s *server) checkDrain(scope string, worker Optional[string]) (string, error) {
+// none in particular. It writes the scope's key into the request.
+func (s *server) checkDrain(scope *string, worker Optional[string]) (string, error) {
 	switch {
 	case s.Drains == nil:
 		return "", refuse(http.StatusNotImplemented, "this process drains no workers")
-	case scope == "":
+	case *scope == "":
 		return "", refuse(http.StatusBadRequest, `invalid body: "scope" is missing`)
-	case len(scope) > maxKey:
+	case len(*scope) > maxKey:
 		return "", refuse(http.StatusBadRequest, `invalid body: "scope" is too long`)
 	case worker.Set && valueOf(worker) == "":
 		return "", refuse(http.StatusBadRequest, `invalid body: "worker" is empty; leave it out to mean the one that the platform would remove`)
 	case len(valueOf(worker)) > maxKey || strings.ContainsFunc(valueOf(worker), unprintable):
 		return "", refuse(http.StatusBadRequest, `invalid body: "worker" is too long or has control characters`)
 	}
+	key, err := s.keyOf(*scope)
+	if err != nil {
+		return "", err
+	}
+	*scope = key
 	return valueOf(worker), nil
 }
 
 // drainFailure is what a caller learns of a drain that was not begun, or not
 // cancelled.
-func (s *server) drainFailure(err error) error {
+func (s *server) drainFailure(scope string, err error) error {
+	_, known := s.Board.Evaluation(scope)
 	switch {
+	case errors.Is(err, drain.ErrNoScope) && !known:
+		return s.noScope(scope)
 	case errors.Is(err, drain.ErrNoScope):
 		return refuse(http.StatusNotFound, err.Error())
 	case errors.Is(err, drain.ErrRefused):

@@ -188,7 +188,7 @@ func TestPageEscapesHostileNames(t *testing.T) {
 
 func TestPageServesKeyboardAndScreenReader(t *testing.T) {
 	for _, target := range []string{
-		"/", "/?scope=prod", "/?refresh=0", "/?q=nothing", "/?scope=prod&id=1", "/history", "/history?scope=none", "/actions", "/alerts", "/rules", "/config", "/runbook",
+		"/", "/?scope=prod", "/?refresh=0", "/?q=nothing", "/?scope=prod&id=1", "/history", "/history?scope=empty", "/actions", "/alerts", "/rules", "/config", "/runbook",
 	} {
 		nodes := pageOf(t, options(t), target)
 		require.Equal(t, "en", attribute(named(nodes, "html")[0], "lang"))

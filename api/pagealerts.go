@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -83,7 +84,7 @@ func (v *alertsView) alert(f *state.FiredAlert, now time.Time) alertView {
 	scope := f.Labels["scope"]
 	a := alertView{
 		Name: f.Labels["alertname"], Severity: f.Labels["severity"], Kind: "plain",
-		Scope: cmp.Or(shownKey(scope), f.Labels["cluster"]), ScopeURL: scopeURL(scope),
+		Scope: cmp.Or(scaling.ShownKey(scope), f.Labels["cluster"]), ScopeURL: scopeURL(scope),
 		Summary: f.Annotations["summary"], Text: f.Annotations["description"],
 		Since: instant(f.StartsAt), For: ago(now.Sub(f.StartsAt)),
 	}

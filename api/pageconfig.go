@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -118,7 +119,7 @@ func fromWords(origin Origin, source string) string {
 }
 
 func scopeConfigViewOf(c *ScopeConfig, now time.Time) scopeConfigView {
-	v := scopeConfigView{Name: shownKey(c.Scope), URL: scopeURL(c.Scope), Listed: c.Listed, Conflicts: c.Conflicts}
+	v := scopeConfigView{Name: scaling.ShownKey(c.Scope), URL: scopeURL(c.Scope), Listed: c.Listed, Conflicts: c.Conflicts}
 	most := "unbounded"
 	if c.MaxWorkers.Value != nil {
 		most = count(c.MaxWorkers.Value)

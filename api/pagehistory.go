@@ -58,7 +58,7 @@ func decisionViewOf(e *HistoryEntry) decisionView {
 	r := &e.Recommendation
 	return decisionView{
 		At: instant(e.At), URL: linkTo("./", "scope", e.Scope, "id", strconv.FormatInt(e.ID, 10)),
-		Scope: shownKey(e.Scope), ScopeURL: scopeURL(e.Scope),
+		Scope: scaling.ShownKey(e.Scope), ScopeURL: scopeURL(e.Scope),
 		Action: r.Action, Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers), Row: string(r.Row), Reason: r.Reason,
 	}
 }
@@ -85,7 +85,7 @@ func (s *server) withChanges(ctx context.Context, scope string, decisions []deci
 
 // changeView is a line about what somebody has set.
 func changeView(c *Change) decisionView {
-	v := decisionView{At: instant(c.At), Change: c.What, Scope: shownKey(c.Scope), ScopeURL: scopeURL(c.Scope)}
+	v := decisionView{At: instant(c.At), Change: c.What, Scope: scaling.ShownKey(c.Scope), ScopeURL: scopeURL(c.Scope)}
 	if c.Scope == state.GlobalKey {
 		v.Change += " of the service"
 	}

@@ -59,8 +59,13 @@ func (s *server) historyPageView(ctx context.Context, query url.Values) (pageVie
 	if err != nil {
 		return pageView{}, err
 	}
+	if len(page.Entries)+len(page.Changes)+page.Unreadable == 0 && params.Scope != "" {
+		if err := s.exists(ctx, params.Scope); err != nil {
+			return pageView{}, err
+		}
+	}
 	v := &pastView{Filter: filterView{
-		Page: "history", Title: "History", Scope: params.Scope, Label: "Action", Field: "action", Choices: choices(scaling.Actions(), query.Get("action")),
+		Page: "history", Title: "History", Scope: scaling.ShownKey(params.Scope), Label: "Action", Field: "action", Choices: choices(scaling.Actions(), query.Get("action")),
 		Ends: true, Until: query.Get("until"), Unreadable: page.Unreadable,
 	}}
 	for i := range page.Entries {
@@ -109,14 +114,19 @@ func (s *server) actionsPageView(ctx context.Context, query url.Values) (pageVie
 	if err != nil {
 		return pageView{}, err
 	}
+	if len(page.Actions)+page.Unreadable == 0 && params.Scope != "" {
+		if err := s.exists(ctx, params.Scope); err != nil {
+			return pageView{}, err
+		}
+	}
 	v := &actionsPage{Filter: filterView{
-		Page: "actions", Title: "Actions", Scope: params.Scope, Label: "State", Field: "state", Choices: choices(scaling.ActionStates(), query.Get("state")),
+		Page: "actions", Title: "Actions", Scope: scaling.ShownKey(params.Scope), Label: "State", Field: "state", Choices: choices(scaling.ActionStates(), query.Get("state")),
 		Unreadable: page.Unreadable,
 	}}
 	for i := range page.Actions {
 		x := &page.Actions[i]
 		action := actionViewOf(x)
-		action.Scope, action.ScopeURL = shownKey(x.Scope), scopeURL(x.Scope)
+		action.Scope, action.ScopeURL = scaling.ShownKey(x.Scope), scopeURL(x.Scope)
 		v.Actions = append(v.Actions, action)
 	}
 	v.Older, v.Newest = pageLinks("actions", query, page.NextCursor)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -108,12 +107,6 @@ func scopeURL(key string) string {
 		return ""
 	}
 	return "./?" + url.Values{"scope": {key}}.Encode()
-}
-
-// shownKey is a scope's key as people read it.
-func shownKey(key string) string {
-	scope := scaling.Scope{Key: key}
-	return scope.Shown()
 }
 
 // parsedTime is that of a query that was checked.

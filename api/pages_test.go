@@ -65,7 +65,7 @@ func TestPagesForPeople(t *testing.T) {
 			"What was decided, and what people have set", "prod 2 → 3 SCALE_OUT oldest blocked job 412 s", "gone unknown → unknown NO_ACTION",
 		},
 		"/history?scope=prod&action=SCALE_OUT": {"2026-03-14T09:25:30Z prod 2 → 3"},
-		"/history?scope=none":                  {"No decision is recorded of that scope."},
+		"/history?scope=empty":                 {"No decision is recorded of that scope."},
 		"/actions":                             {"2 → 3 workers of acting By log", "PENDING 2026-03-14T09:25:30Z 1m accepted"},
 		"/actions?state=FAILED":                {"FAILED"},
 		"/alerts": {

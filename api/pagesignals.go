@@ -10,7 +10,6 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/chart"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
-	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 // signalColumns is how many values a plot of a signal has at most.
@@ -32,7 +31,7 @@ func (s *server) signalsPageView(ctx context.Context, query url.Values) (pageVie
 	case key == "":
 		return pageView{}, refuse(http.StatusBadRequest, `invalid query: "scope" is missing`)
 	case !ok:
-		return pageView{}, s.noScope(handler.Shown(key))
+		return pageView{}, s.noScope(key)
 	case s.Past == nil:
 		return pageView{}, refuse(http.StatusNotImplemented, "this process has no past to ask")
 	}
@@ -46,7 +45,7 @@ func (s *server) signalsPageView(ctx context.Context, query url.Values) (pageVie
 		s.Logger.Warn("reading the past of signals failed", "scope", key, "err", err)
 		return pageView{}, refuse(http.StatusServiceUnavailable, "Prometheus does not give the past of the signals: "+err.Error())
 	}
-	v := &signalsPage{Scope: shownKey(key), ScopeURL: scopeURL(key), Ranges: plotRanges(), Step: span(axis.Step.Seconds())}
+	v := &signalsPage{Scope: scaling.ShownKey(key), ScopeURL: scopeURL(key), Ranges: plotRanges(), Step: span(axis.Step.Seconds())}
 	for i := range v.Ranges {
 		v.Ranges[i].URL, v.Ranges[i].Selected = linkTo("signals", "scope", key, "range", v.Ranges[i].Name), v.Ranges[i].Name == r.Name
 	}

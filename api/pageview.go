@@ -122,12 +122,16 @@ type rowView struct {
 
 // scopeView gathers what the page shows of a scope. What the store cannot give
 // is said in its place and does not hide the rest. A decision of the past is not
-// out of date, and bounds that hold now are not about it.
+// out of date, and bounds and pauses that hold now are not about it.
 func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, r plotRange, past bool, now time.Time) scopeView {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	st := s.standing(ctx)
-	v := scopeViewOf(ev, &st, now)
+	then := &st
+	if past {
+		then = &standing{problem: st.problem} // what holds now is not about it
+	}
+	v := scopeViewOf(ev, then, now)
 	x := s.explanation(recordOf(ev), nil)
 	v.split(x.Rows, &ev.Recommendation)
 	v.Queries, v.Remarks = s.asked(x.Queries, ev.Tick), x.Notes
@@ -136,8 +140,9 @@ func (s *server) scopeView(ctx context.Context, ev *scaling.Evaluation, r plotRa
 	}
 	v.Control, v.Limits = s.scopeControl(ctx, ev, now), s.limitsView(ev, &st, now)
 	if past {
-		v.Badges, v.Notes, v.Step = badges(ev, &st, ev.Tick), notes(ev, &st, ev.Tick), nil
+		v.Badges, v.Notes, v.Step = badges(ev, then, ev.Tick), notes(ev, then, ev.Tick), nil
 		v.Limits.Timed, v.Limits.Conflicts = nil, nil
+		v.Control.Pauses, v.Control.Paused = nil, false
 	}
 	v.Plot, v.SignalsURL = s.plotView(ctx, ev, r), linkTo("signals", "scope", ev.Scope.Key, "range", r.Name)
 	v.History = s.historyView(ctx, ev)

@@ -60,8 +60,12 @@ func (s *server) PostBacktest(c echo.Context) error {
 	if req.Scope == "" {
 		return refuse(http.StatusBadRequest, `invalid body: "scope" is missing`)
 	}
+	var err error
+	if req.Scope, err = s.keyOf(req.Scope); err != nil {
+		return err
+	}
 	if _, ok := s.Board.Evaluation(req.Scope); !ok {
-		return s.noScope(handler.Shown(req.Scope))
+		return s.noScope(req.Scope)
 	}
 	start, end, err := s.period(&req)
 	if err != nil {
@@ -201,6 +205,8 @@ func (s *server) pastAt(ctx context.Context, scope string, at time.Time) (scalin
 	defer cancel()
 	ev, err := s.Past.At(ctx, scope, at)
 	ev.Recommendation = complete(ev.Recommendation)
+	// Nobody ever published it: there is no recommendation with such an id.
+	ev.Recommendation.RecommendationID, ev.Recommendation.MasterEpoch, ev.Recommendation.Generation = "", 0, 0
 	return ev, err
 }
 

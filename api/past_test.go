@@ -108,6 +108,8 @@ func TestExplainComputesAgain(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, get("/autoscaler/explain?scope=prod&at=2026-03-14T09:10:05Z"))
 	require.Nil(t, x.Id)
+	require.Empty(t, x.Recommendation.RecommendationID, "nobody has published it")
+	require.Zero(t, x.Recommendation.Generation)
 	require.Equal(t, time.Date(2026, 3, 14, 9, 10, 0, 0, time.UTC), x.Recommendation.ObservedAt)
 	require.Contains(t, x.Notes[0], "Computed again from what Prometheus has of 2026-03-14T09:10:00Z now")
 
@@ -140,6 +142,27 @@ func TestPageOfThePast(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, gone.Code)
 	later := serve(pastOf(t, fakePast{at: &ev}), httptest.NewRequest(http.MethodGet, "/?scope=prod&at=2036-03-14T09:10:05Z", nil))
 	require.Equal(t, http.StatusBadRequest, later.Code)
+}
+
+// Whether a scope was paused then says the decision, not what is set now.
+func TestPageOfAPastPause(t *testing.T) {
+	for _, paused := range []bool{true, false} {
+		ev := blind("prod")
+		ev.Paused = paused
+		h := pastOf(t, fakePast{at: &ev})
+		if !paused {
+			require.Equal(t, http.StatusOK, send(t, h, "POST", "/autoscaler/pause", `{"scope":"prod","reason":"later"}`).Code)
+		}
+		page := serve(h, httptest.NewRequest(http.MethodGet, "/?scope=prod&at=2026-03-14T09:10:05Z", nil)).Body.String()
+		require.NotContains(t, page, "Resumed")
+		require.NotContains(t, page, "counts from the next tick on")
+		require.NotContains(t, page, ev.Recommendation.RecommendationID)
+		if paused {
+			require.Contains(t, page, "Paused: nothing acts")
+		} else {
+			require.NotContains(t, page, "Paused: nothing acts")
+		}
+	}
 }
 
 func TestBacktest(t *testing.T) {

@@ -222,15 +222,20 @@ func sameTag(header, tag string) bool {
 	return false
 }
 
-// changedScopes checks which scopes a request names.
+// changedScopes checks which scopes a request names, and writes their keys into it.
 func (s *server) changedScopes(ctx context.Context, changes []ScopeChange) ([]string, error) {
 	if len(changes) < 1 || len(changes) > maxChanges {
 		return nil, refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "scopes" has %d entries, expected 1 to %d`, len(changes), maxChanges))
 	}
 	keys := make([]string, len(changes))
-	for i, ch := range changes {
+	for i := range changes {
+		ch := &changes[i]
 		if ch.Scope == "" || len(ch.Scope) > maxKey {
 			return nil, refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "scopes[%d].scope" has %d bytes, expected 1 to %d`, i, len(ch.Scope), maxKey))
+		}
+		var err error
+		if ch.Scope, err = s.keyOf(ch.Scope); err != nil {
+			return nil, err
 		}
 		if slices.Contains(keys[:i], ch.Scope) {
 			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("invalid body: scope %q is named twice", handler.Shown(ch.Scope)))
@@ -238,7 +243,7 @@ func (s *server) changedScopes(ctx context.Context, changes []ScopeChange) ([]st
 		if err := s.exists(ctx, ch.Scope); err != nil {
 			return nil, err
 		}
-		if err := checkChange(&ch, s.Now()); err != nil {
+		if err := checkChange(ch, s.Now()); err != nil {
 			return nil, err
 		}
 		keys[i] = ch.Scope

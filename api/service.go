@@ -10,11 +10,11 @@ import (
 )
 
 //go:embed openapi.yaml
-var document []byte
+var openAPI []byte
 
 // GetOpenapi serves the document.
 func (s *server) GetOpenapi(c echo.Context) error {
-	return c.Blob(http.StatusOK, "application/yaml", document)
+	return c.Blob(http.StatusOK, "application/yaml", openAPI)
 }
 
 // GetPrometheusMetrics serves the service's own metrics.

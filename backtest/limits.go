@@ -65,7 +65,7 @@ func (l *Limits) Validate(bounds *scaling.Bounds) []error {
 			for _, err := range s.limits.Bounds.Validate() {
 				where := ""
 				if scope != "" {
-					where = " of scope " + scope
+					where = " of scope " + scaling.ShownKey(scope)
 				}
 				if from := time.UnixMilli(s.from).UTC(); !from.IsZero() {
 					where += " from " + from.Format(time.RFC3339)
@@ -228,6 +228,9 @@ func ParseLimits(path string, content []byte) (*Limits, error) {
 	if len(report.Errors) > 0 {
 		document.Sort(report.Errors)
 		return nil, &document.ErrorList{Diagnostics: report.Errors}
+	}
+	for i := range f.Limits {
+		f.Limits[i].Scope = scaling.SpelledKey(f.Limits[i].Scope)
 	}
 	return NewLimits(f.Limits), nil
 }

@@ -247,7 +247,7 @@ func (t *tally) conclude() {
 	}
 	for _, key := range t.o.Scopes {
 		if t.byKey[key] == nil {
-			t.note("There is no scope " + key + " in the period.")
+			t.note("There is no scope " + scaling.ShownKey(key) + " in the period.")
 		}
 	}
 }

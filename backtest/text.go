@@ -46,7 +46,7 @@ func (r *Report) head(b *strings.Builder) {
 	if r.From != nil {
 		period = fmt.Sprintf("%s to %s", stamp(*r.From), stamp(*r.To))
 	}
-	fmt.Fprintf(b, "Backtest over %s: %s, %d ticks.\n", r.Source, period, r.Ticks)
+	fmt.Fprintf(b, "Backtest over %s: %s, %s.\n", r.Source, period, scaling.Counted(r.Ticks, "tick"))
 	for i, rs := range r.RuleSets {
 		letter := ""
 		if len(r.RuleSets) > 1 {
@@ -58,14 +58,14 @@ func (r *Report) head(b *strings.Builder) {
 		fmt.Fprintf(b, "Note: %s\n", n)
 	}
 	for _, f := range r.Failures {
-		fmt.Fprintf(b, "Unknown at %d ticks, %s to %s: %s\n  %s\n", f.Ticks, stamp(f.First), stamp(f.Last), f.Error, oneLine(f.Expr))
+		fmt.Fprintf(b, "Unknown at %s, %s to %s: %s\n  %s\n", scaling.Counted(f.Ticks, "tick"), stamp(f.First), stamp(f.Last), f.Error, oneLine(f.Expr))
 	}
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (r *Report) scope(b *strings.Builder, s *Scope) {
-	fmt.Fprintf(b, "%s\n", s.Scope.Key)
+	fmt.Fprintf(b, "%s\n", s.Scope.Shown())
 	for i, v := range s.Verdicts {
 		rs := &r.RuleSets[i]
 		if len(s.Verdicts) > 1 {
@@ -118,15 +118,15 @@ func or(text, otherwise string) string {
 
 func (c *Comparison) text(b *strings.Builder) {
 	if c.Differ == 0 {
-		fmt.Fprintf(b, "  A and B agree at all of %d ticks.\n", c.Ticks)
+		fmt.Fprintf(b, "  A and B agree at all of %s.\n", scaling.Counted(c.Ticks, "tick"))
 		return
 	}
-	fmt.Fprintf(b, "  A and B differ at %d of %d ticks:\n", c.Differ, c.Ticks)
+	fmt.Fprintf(b, "  A and B differ at %d of %s:\n", c.Differ, scaling.Counted(c.Ticks, "tick"))
 	for _, d := range c.Differences[:min(maxShown, len(c.Differences))] {
-		fmt.Fprintf(b, "    %s, %d ticks: A %s; B %s\n", stamp(d.From), d.Ticks, d.First.text(), d.Second.text())
+		fmt.Fprintf(b, "    %s, %s: A %s; B %s\n", stamp(d.From), scaling.Counted(d.Ticks, "tick"), d.First.text(), d.Second.text())
 	}
 	if more := len(c.Differences) + c.MoreDifferences - maxShown; more > 0 {
-		fmt.Fprintf(b, "    and %d more stretches: -o json lists them\n", more)
+		fmt.Fprintf(b, "    and %d more %s: -o json lists them\n", more, scaling.Plural(more, "stretch", "stretches"))
 	}
 }
 

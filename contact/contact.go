@@ -24,9 +24,6 @@ const (
 	Down State = "down"
 )
 
-// States lists every state.
-func States() []State { return []State{Unasked, Up, Down} }
-
 // maxError and maxVersion bound what is kept of texts that others send, in bytes.
 const maxError, maxVersion = 500, 64
 

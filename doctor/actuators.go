@@ -51,7 +51,7 @@ func platformHint(kind string) string {
 func (c *chain) actuator(ctx context.Context, s *config.Scope) {
 	scope := c.cfg.Resolved(s)
 	kind, maker := c.cfg.Actuator(s)
-	subject := scope.Key + " (" + kind + ")"
+	subject := scope.Shown() + " (" + kind + ")"
 	if maker == nil {
 		c.bad(linkActuator, subject, "set scopes[].actuator", "there is none")
 		return

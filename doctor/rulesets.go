@@ -11,6 +11,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
 
@@ -102,10 +103,10 @@ func (c *chain) scopes(ctx context.Context, rs *rules.RuleSet, q asker) {
 		}
 		scope := c.cfg.Resolved(s)
 		if n, ok := found[scope.Key]; ok {
-			c.ok(linkScope, scope.Key, "%g workers are registered, mode %s", n, s.Mode)
+			c.ok(linkScope, scope.Shown(), "%g %s registered, mode %s", n, scaling.Plural(int64(n), "worker is", "workers are"), s.Mode)
 			continue
 		}
-		c.bad(linkScope, scope.Key, "spell scopes[].match as the labels of the series are", "workers.current of %s has no sample for it; it has %s", rs.Name, quoted(found))
+		c.bad(linkScope, scope.Shown(), "spell scopes[].match as the labels of the series are", "workers.current of %s has no sample for it; it has %s", rs.Name, quoted(found))
 	}
 }
 

@@ -1,16 +1,41 @@
 package document
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Nearest returns the choice that a misspelt word most likely means, or "".
 func Nearest(word string, choices []string) string {
-	best, bestDistance := "", len(word)/3+2
+	if near := Near(word, choices, 1); len(near) > 0 {
+		return near[0]
+	}
+	return ""
+}
+
+// Near returns at most n choices that a misspelt word may mean, the likeliest
+// first, and of those that are as likely the first in the list.
+func Near(word string, choices []string, n int) []string {
+	type candidate struct {
+		choice   string
+		distance int
+	}
+	var near []candidate
 	for _, c := range choices {
-		if d := Distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
-			best, bestDistance = c, d
+		most := len(word)/3 + 2
+		if d := len(c) - len(word); d >= most || -d >= most {
+			continue
+		}
+		if d := Distance(strings.ToLower(word), strings.ToLower(c)); d < most {
+			near = append(near, candidate{c, d})
 		}
 	}
-	return best
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
+	var out []string
+	for _, c := range near[:min(n, len(near))] {
+		out = append(out, c.choice)
+	}
+	return out
 }
 
 // DidYouMean is Nearest as a hint; without a near choice it lists all.

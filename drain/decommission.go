@@ -147,7 +147,7 @@ func (o *outcome) notGone(s *reading) effect {
 	d := o.Open
 	o.attempts.failed = 0
 	if !d.Held && s.slotsErr == nil && s.slots.Used > 0 {
-		o.harm(fmt.Sprintf("%d slots of the worker were taken while it went", s.slots.Used))
+		o.harm(fmt.Sprintf("%s of the worker %s taken while it went", scaling.Counted(s.slots.Used, "slot"), scaling.Plural(s.slots.Used, "was", "were")))
 	}
 	if !o.view.now.Before(d.ReleasedAt.Add(o.view.configured().ConvergenceTimeout)) {
 		return o.giveUp(fmt.Sprintf("worker %s did not go within %s", d.Worker, o.view.configured().ConvergenceTimeout), true)
@@ -170,7 +170,7 @@ func (o *outcome) notGone(s *reading) effect {
 		case why != "" && !o.attempts.released:
 			return o.giveUp(why, false)
 		case o.attempts.releases >= maxReleases:
-			return o.giveUp(fmt.Sprintf("the platform was asked %d times to remove worker %s", o.attempts.releases, d.Worker), true)
+			return o.giveUp(fmt.Sprintf("the platform was asked %s to remove worker %s", scaling.Counted(o.attempts.releases, "time"), d.Worker), true)
 		case d.Held && !holds(d, s), !d.Held && (s.slotsErr != nil || s.slots.Used > 0) && !errors.Is(s.slotsErr, control.ErrUnsupported):
 			return o.giveUp("the worker is in use again, and the platform has not removed it", true)
 		}

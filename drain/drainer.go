@@ -266,7 +266,7 @@ func (x *Drainer) byHand(ctx context.Context, scopeKey string, in input) (scalin
 	}
 	s := x.scope(scopeKey)
 	if s == nil {
-		return scaling.Drain{}, fmt.Errorf("%w: %s", ErrNoScope, scopeKey)
+		return scaling.Drain{}, fmt.Errorf("%w: %s", ErrNoScope, scaling.ShownKey(scopeKey))
 	}
 	o, err := x.ask(ctx, s, in)
 	switch {

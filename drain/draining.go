@@ -135,7 +135,7 @@ func (o *outcome) notYet(why string) effect {
 // slot, or never.
 func (o *outcome) unnamed(n int) effect {
 	if o.attempts.odd++; o.attempts.odd > int(holdWait/followEvery)/5 {
-		return o.giveUp(fmt.Sprintf("%d slots of worker %s are in use by jobs that cannot be named", n, o.Open.Worker), true)
+		return o.giveUp(fmt.Sprintf("%s of worker %s %s in use by jobs that cannot be named", scaling.Counted(n, "slot"), o.Open.Worker, scaling.Plural(n, "is", "are")), true)
 	}
 	return o.later(5 * followEvery)
 }
@@ -183,7 +183,7 @@ func (o *outcome) stopAll() effect {
 			e.jobs = append(e.jobs, o.stopAgain(j))
 		}
 	}
-	o.tell(scaling.EventDrainReport, fmt.Sprintf("%d jobs are stopped with a savepoint", len(e.jobs)))
+	o.tell(scaling.EventDrainReport, scaling.Counted(len(e.jobs), "job")+scaling.Plural(len(e.jobs), " is", " are")+" stopped with a savepoint")
 	return o.then(e)
 }
 
@@ -207,7 +207,7 @@ func (o *outcome) followStops(in input) effect {
 			continue
 		}
 		if j.Stops >= maxStops {
-			return o.giveUp(fmt.Sprintf("job %s (%s) was asked %d times for a savepoint and has none", j.ID, j.Name, j.Stops), true)
+			return o.giveUp(fmt.Sprintf("job %s (%s) was asked %s for a savepoint and has none", j.ID, j.Name, scaling.Counted(j.Stops, "time")), true)
 		}
 		e.jobs = append(e.jobs, o.stopAgain(j))
 	}

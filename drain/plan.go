@@ -20,7 +20,7 @@ func (x *Drainer) Plan(ctx context.Context, scopeKey, worker string) (scaling.Dr
 	}
 	s := x.scope(scopeKey)
 	if s == nil || s.cfg.Load() == nil {
-		return scaling.DrainPlan{}, fmt.Errorf("%w: %s", ErrNoScope, scopeKey)
+		return scaling.DrainPlan{}, fmt.Errorf("%w: %s", ErrNoScope, scaling.ShownKey(scopeKey))
 	}
 	row, err := x.records.Get(ctx, s.Key())
 	if err != nil {
@@ -100,7 +100,7 @@ func (x *Drainer) plan(ctx context.Context, v *view, r state.DrainRecord, p *sca
 	case f.why != "":
 		against(f.why)
 	case f.unnamed > 0:
-		against(fmt.Sprintf("%d slots of worker %s are in use by jobs that cannot be named", f.unnamed, victim.Name))
+		against(fmt.Sprintf("%s of worker %s %s in use by jobs that cannot be named", scaling.Counted(f.unnamed, "slot"), victim.Name, scaling.Plural(f.unnamed, "is", "are")))
 	}
 }
 

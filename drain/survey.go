@@ -122,7 +122,7 @@ func (o *outcome) examine(victim actuators.Worker, s *reading) finding {
 	o.nameJobs(victim, s, &f)
 	if f.why == "" && f.unknown == nil && o.view.tick.slotMode != scaling.DynamicSlots {
 		if free := s.cluster.Slots.Free() - s.slots.Free(); free < f.used {
-			f.why = fmt.Sprintf("the other workers have %d free slots, and %d are in use on worker %s", free, f.used, victim.Name)
+			f.why = fmt.Sprintf("the other workers have %s, and %d %s in use on worker %s", scaling.Counted(free, "free slot"), f.used, scaling.Plural(f.used, "is", "are"), victim.Name)
 		}
 	}
 	if f.why == "" && f.unknown == nil {
@@ -152,8 +152,8 @@ func againstTags(victim actuators.Worker, s *reading) (why string, unknown error
 		case b.err != nil:
 			return "", fmt.Errorf("the workers that job %s is bound to: %w", id, b.err)
 		case b.slots.Free() < need[b.tags]:
-			return fmt.Sprintf("job %s runs only on workers with %s, and those beside worker %s have %d free slots where %d are needed",
-				id, b.tags, victim.Name, b.slots.Free(), need[b.tags]), nil
+			return fmt.Sprintf("job %s runs only on workers with %s, and those beside worker %s have %s where %d %s needed",
+				id, b.tags, victim.Name, scaling.Counted(b.slots.Free(), "free slot"), need[b.tags], scaling.Plural(need[b.tags], "is", "are")), nil
 		}
 	}
 	return "", nil
@@ -180,7 +180,7 @@ func (o *outcome) againstVictim(victim actuators.Worker, s *reading) string {
 	case at > 0 && !o.view.can.Chooses:
 		return fmt.Sprintf("the platform would remove worker %s, not %s", s.workers[0].Name, victim.Name)
 	case count-1 < o.view.least():
-		return fmt.Sprintf("min_workers is %d, and there are %d workers", o.view.least(), count)
+		return fmt.Sprintf("min_workers is %d, and there %s %s", o.view.least(), scaling.Plural(count, "is", "are"), scaling.Counted(count, "worker"))
 	case s.slotsErr == nil && s.slots.Workers == 0:
 		return fmt.Sprintf("Zeta has no worker with the name %s", victim.Name)
 	case s.slotsErr == nil && s.slots.Workers > 1:
@@ -235,7 +235,7 @@ func sameAddress(platform, member string) bool {
 // againstCluster says what in the cluster forbids to move anything.
 func againstCluster(s *reading) string {
 	if s.cluster.Pending > 0 {
-		return fmt.Sprintf("%d jobs wait for slots", s.cluster.Pending)
+		return scaling.Counted(s.cluster.Pending, "job") + scaling.Plural(s.cluster.Pending, " waits", " wait") + " for slots"
 	}
 	for i := range s.running {
 		j := &s.running[i]
@@ -252,8 +252,8 @@ func againstUntold(victim actuators.Worker, s *reading) string {
 	if len(s.running) == 0 && s.cluster.Running == 0 && s.cluster.Slots.Used == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Zeta cannot tell what runs on worker %s (its workers have no attribute that names them), and the cluster is not idle: %d jobs, %d slots in use",
-		victim.Name, max(len(s.running), s.cluster.Running), s.cluster.Slots.Used)
+	return fmt.Sprintf("Zeta cannot tell what runs on worker %s (its workers have no attribute that names them), and the cluster is not idle: %s, %s in use",
+		victim.Name, scaling.Counted(max(len(s.running), s.cluster.Running), "job"), scaling.Counted(s.cluster.Slots.Used, "slot"))
 }
 
 // nameJobs finds the jobs of the worker.
@@ -270,7 +270,7 @@ func (o *outcome) nameJobs(victim actuators.Worker, s *reading, f *finding) {
 		f.unnamed = max(0, f.used-len(groups))
 	}
 	if f.used > 0 && s.placedErr != nil {
-		f.why = fmt.Sprintf("%d slots of worker %s are in use, and it cannot tell by which jobs: its REST API is off", f.used, victim.Name)
+		f.why = fmt.Sprintf("%s of worker %s %s in use, and it cannot tell by which jobs: its REST API is off", scaling.Counted(f.used, "slot"), victim.Name, scaling.Plural(f.used, "is", "are"))
 		return
 	}
 	for _, id := range ids {

@@ -44,7 +44,7 @@ func (o *outcome) wait(in input) effect {
 		case f.why != "":
 			return o.refuse(f.why)
 		case f.unnamed > 0:
-			return o.refuse(fmt.Sprintf("%d slots of worker %s are in use by jobs that cannot be named", f.unnamed, o.attempts.victim.Name))
+			return o.refuse(fmt.Sprintf("%s of worker %s %s in use by jobs that cannot be named", scaling.Counted(f.unnamed, "slot"), o.attempts.victim.Name, scaling.Plural(f.unnamed, "is", "are")))
 		}
 		if why := o.enoughGone(in.seen.cluster.Slots.Workers); why != "" {
 			return o.refuse(why)
@@ -75,7 +75,7 @@ func (o *outcome) enoughGone(workers int) string {
 	if o.Open.RecommendationID == "" || intent.Action != scaling.ScaleInCandidate || workers > intent.Target {
 		return ""
 	}
-	return fmt.Sprintf("it asks for %d workers, and Zeta has %d by now", intent.Target, workers)
+	return fmt.Sprintf("it asks for %s, and Zeta has %d by now", scaling.Counted(intent.Target, "worker"), workers)
 }
 
 // victimOf is whom a survey was about.
@@ -192,7 +192,7 @@ func (o *outcome) blocker() (why string, until time.Time) {
 	e := &v.stored.execution
 	for _, b := range e.Booting {
 		if v.now.Before(b.Deadline) {
-			return fmt.Sprintf("%d workers were asked for, and may still come", b.Target), b.Deadline
+			return fmt.Sprintf("%s %s asked for, and may still come", scaling.Counted(b.Target, "worker"), scaling.Plural(b.Target, "was", "were")), b.Deadline
 		}
 	}
 	switch {

@@ -77,6 +77,6 @@ func notSettled(s *situation) string {
 	add(s.has(scaling.FactCooldown), "the cooldown runs")
 	add(s.has(scaling.FactBackoff), "the failure back-off runs")
 	add(s.has(scaling.FactInFlight), "an action is in flight")
-	add(s.booting > 0, fmt.Sprintf("%d workers are booting", s.booting))
+	add(s.booting > 0, workers(s.booting, "is", "are")+" booting")
 	return join(parts)
 }

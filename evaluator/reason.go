@@ -21,7 +21,7 @@ func (t *track) reason(scope *scaling.Scope, state *State, l *scaling.Limits) st
 	case d.Blockers&nextRoundBlocker != 0:
 		text += fmt.Sprintf("; %s reached, the next round is due later", workers(d.current, "was", "were"))
 	case d.Action == scaling.ScaleOut, d.Action == scaling.ScaleInCandidate:
-		text += fmt.Sprintf("; %d → %d workers", d.current, d.Target)
+		text += fmt.Sprintf("; %d → %s", d.current, scaling.Counted(d.Target, "worker"))
 		held := d.Blockers
 		if row.restoresFloor {
 			held &^= cooldownBlocker // it runs, but the floor is restored all the same
@@ -89,7 +89,7 @@ func (w *sentence) growth() string {
 func (w *sentence) oneAtATime() string {
 	most := "one worker at a time"
 	if b := w.d.booting; b > 1 {
-		most = fmt.Sprintf("no more than the %d workers that are booting", b)
+		most = fmt.Sprintf("no more than the %s booting", workers(b, "that is", "that are"))
 	}
 	return "; the metrics cannot be relied on (" + w.blindness() + "), so " + most
 }
@@ -118,10 +118,7 @@ func (w *sentence) steady() string {
 
 // workers counts workers, with the verb that goes with their number.
 func workers(n int, one, many string) string {
-	if n == 1 {
-		many = one
-	}
-	return scaling.Counted(n, "worker") + " " + many
+	return scaling.Counted(n, "worker") + " " + scaling.Plural(n, one, many)
 }
 
 func (w *sentence) belowMin() string {

@@ -136,7 +136,7 @@ func (l *Loop) clean(ctx context.Context, scopes []scaling.Scope, o *overlay) er
 		l.remove(w, s.Key, o)
 	}
 	if err := w.Commit(ctx); err != nil {
-		return fmt.Errorf("removing %d scopes that are gone: %w", len(scopes), err)
+		return fmt.Errorf("removing %s that are gone: %w", scaling.Counted(len(scopes), "scope"), err)
 	}
 	for _, s := range scopes {
 		l.Logger.Warn("a scope is forgotten: the configuration neither lists it nor lets it be discovered", "scope", s.Key)

@@ -76,7 +76,7 @@ var table = []tableRow{
 		action: scaling.ScaleInCandidate, target: toMax,
 		blockers: nobody,
 		reason: func(w *sentence) string {
-			return fmt.Sprintf("%d workers are more than max_workers %d and idle: %s", w.d.current, w.d.max, w.idle())
+			return fmt.Sprintf("%s more than max_workers %d and idle: %s", workers(w.d.current, "is", "are"), w.d.max, w.idle())
 		},
 	},
 	{
@@ -85,7 +85,7 @@ var table = []tableRow{
 		action: scaling.ScaleInBlocked, target: toCurrent,
 		blockers: whatHoldsShrinking,
 		reason: func(w *sentence) string {
-			return fmt.Sprintf("%d workers are more than max_workers %d, %s", w.d.current, w.d.max, w.whyNotIdle("but not idle for long enough"))
+			return fmt.Sprintf("%s more than max_workers %d, %s", workers(w.d.current, "is", "are"), w.d.max, w.whyNotIdle("but not idle for long enough"))
 		},
 	},
 	{

@@ -77,8 +77,5 @@ func (w *sentence) blindness() string {
 }
 
 func noFreshSample(stale, current int) string {
-	if stale == 1 {
-		return fmt.Sprintf("1 of %d workers has no fresh sample", current)
-	}
-	return fmt.Sprintf("%d of %d workers have no fresh sample", stale, current)
+	return fmt.Sprintf("%d of %s %s no fresh sample", stale, scaling.Counted(current, "worker"), scaling.Plural(stale, "has", "have"))
 }

@@ -153,6 +153,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		for _, w := range d.workers {
 			n += w.queue.Len()
 		}
-		return fmt.Errorf("event handlers were not done after %s, %d events are lost", d.drain, n)
+		return fmt.Errorf("event handlers were not done after %s, %s %s lost", d.drain, scaling.Counted(n, "event"), scaling.Plural(n, "is", "are"))
 	}
 }

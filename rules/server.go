@@ -184,10 +184,7 @@ func (c *serverCheck) scopeOf(s labels.Labels, in input) (string, bool) {
 }
 
 func counted(n int, single, plural string) string {
-	if n == 1 {
-		return "1 " + single
-	}
-	return fmt.Sprintf("%d %s", n, plural)
+	return fmt.Sprintf("%d %s", n, scaling.Plural(n, single, plural))
 }
 
 // selectors asks whether each selector matches a series now.

@@ -160,8 +160,8 @@ func promDuration(d time.Duration) *model.Duration {
 func pick(scope *string, evaluations []scaling.Evaluation) (*scaling.Evaluation, string) {
 	keys := make([]string, len(evaluations))
 	for i := range evaluations {
-		keys[i] = evaluations[i].Scope.Key
-		if scope != nil && keys[i] == *scope {
+		keys[i] = evaluations[i].Scope.Shown()
+		if scope != nil && (evaluations[i].Scope.Key == *scope || keys[i] == *scope) {
 			return &evaluations[i], ""
 		}
 	}

@@ -77,7 +77,7 @@ func (f *Failure) String() string {
 		}
 	}
 	if f.Scope != "" {
-		fmt.Fprintf(&b, ", scope %s", f.Scope)
+		fmt.Fprintf(&b, ", scope %s", scaling.ShownKey(f.Scope))
 	}
 	if f.Expr != "" {
 		fmt.Fprintf(&b, ", %s", f.Expr)

@@ -37,12 +37,28 @@ func NewScope(labels []Label) Scope {
 
 // Shown is the scope's key for people: the label values as they are. Unlike the
 // key it may be that of two scopes.
-func (s *Scope) Shown() string {
-	parts := strings.Split(s.Key, "/")
+func (s *Scope) Shown() string { return ShownKey(s.Key) }
+
+// ShownKey is a scope's key as people read it: see Scope.Shown.
+func ShownKey(key string) string { return eachPart(key, decoded) }
+
+// SpelledKey is the key that people mean who write its values as they are: what
+// is a key already stays as it is, unless two scopes look alike.
+func SpelledKey(shown string) string {
+	return eachPart(shown, func(part string) string { return url.PathEscape(decoded(part)) })
+}
+
+func decoded(part string) string {
+	if v, err := url.PathUnescape(part); err == nil {
+		return v
+	}
+	return part
+}
+
+func eachPart(key string, f func(string) string) string {
+	parts := strings.Split(key, "/")
 	for i, p := range parts {
-		if v, err := url.PathUnescape(p); err == nil {
-			parts[i] = v
-		}
+		parts[i] = f(p)
 	}
 	return strings.Join(parts, "/")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/progress"
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/simulate/workload"
 )
 
@@ -79,7 +80,7 @@ func (o *Options) contestants() []contestant {
 	for _, n := range o.Static {
 		name := fmt.Sprintf("static-%d", n)
 		all = append(all, contestant{
-			Controller{name, KindStatic, fmt.Sprintf("%d workers all the time", n)},
+			Controller{name, KindStatic, scaling.Counted(n, "worker") + " all the time"},
 			func(ctx context.Context, w *workload.Workload, tell func(time.Duration)) (*Outcome, error) {
 				return ended(name)(playStatic(ctx, o, w, n, tell))
 			},

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // sums are what a controller made of all workloads of a class.
@@ -146,7 +148,7 @@ func (r *Report) classText(w io.Writer, class string) {
 	case 1:
 		fmt.Fprintf(w, "%s (%s)\n", names[0], class)
 	default:
-		fmt.Fprintf(w, "%s: %d workloads\n", class, len(names))
+		fmt.Fprintf(w, "%s: %s\n", class, scaling.Counted(len(names), "workload"))
 	}
 	ref := r.reference()
 	width := len("controller")

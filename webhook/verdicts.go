@@ -61,7 +61,7 @@ func (h *Receiver) askAll(ctx context.Context, m *message) (*Reply, *refusal) {
 	if n := len(failures); n > 0 {
 		return nil, &refusal{
 			http.StatusServiceUnavailable,
-			fmt.Sprintf("%d of %d recommendations have no answer, because the state cannot be written, the decision loop is late or another replica leads; try again", n, len(asked)),
+			fmt.Sprintf("%d of %s %s no answer, because the state cannot be written, the decision loop is late or another replica leads; try again", n, scaling.Counted(len(asked), "recommendation"), scaling.Plural(n, "has", "have")),
 			errors.Join(failures[:min(n, maxErrors)]...),
 		}
 	}
@@ -128,7 +128,7 @@ func truncation(n uint64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Alertmanager left out %d alerts, and nothing was done about them: set max_alerts of this receiver to 0, and group by recommendation", n)
+	return fmt.Sprintf("Alertmanager left out %s, and nothing was done about %s: set max_alerts of this receiver to 0, and group by recommendation", scaling.Counted(n, "alert"), scaling.Plural(n, "it", "them"))
 }
 
 func (h *Receiver) warnOfTruncation(ctx context.Context, m *message) {

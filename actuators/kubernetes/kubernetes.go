@@ -25,6 +25,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/kube"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // FieldManager owns what is written, in the managed fields of the workload.
@@ -170,10 +171,10 @@ func (a *Actuator) Scale(ctx context.Context, _ actuators.Target, want int, f ac
 			return nil, other
 		}
 		if present := w.replicas(); want < present {
-			return nil, a.refused("scaling %s: it has %d replicas and would be lowered to %d", a, present, want)
+			return nil, a.refused("scaling %s: it has %s and would be lowered to %d", a, scaling.Counted(present, "replica"), want)
 		}
 		if present := w.replicas(); f.From != nil && *f.From > present {
-			return nil, a.refused("scaling %s: it has %d replicas, and Zeta had %d workers when %d were asked for: it holds only a part of them", a, present, *f.From, want)
+			return nil, a.refused("scaling %s: it has %s, and Zeta had %s when %d %s asked for: it holds only a part of them", a, scaling.Counted(present, "replica"), scaling.Counted(*f.From, "worker"), want, scaling.Plural(want, "was", "were"))
 		}
 		return w.scaled(want, f), nil
 	}, f.Epoch)

@@ -16,6 +16,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/kube"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // Release removes one pod: replicas less one and the fence, in one PATCH that
@@ -100,7 +101,7 @@ func (a *Actuator) mayRelease(w *workload, worker actuators.Worker, pods []pod) 
 	}
 	if a.kind == StatefulSet {
 		if last := w.podOf(w.Spec.Ordinals.Start + w.replicas() - 1); last != worker.Name {
-			return a.refused("with %d replicas %s goes first", w.replicas(), last)
+			return a.refused("with %s %s goes first", scaling.Counted(w.replicas(), "replica"), last)
 		}
 	}
 	p, ok := named(pods, worker.Name)
@@ -130,7 +131,7 @@ func (w *workload) lastMayGo(pods []pod) error {
 		want = append(want, w.podOf(first+w.replicas()-1-i))
 	}
 	if !slices.EqualFunc(pods, want, func(p pod, name string) bool { return p.Name == name && !p.leaving() }) {
-		return fmt.Errorf("its pods are %s, and its %d replicas are %s", namesOf(pods), w.replicas(), strings.Join(want, ", "))
+		return fmt.Errorf("its pods are %s, and its %s %s %s", namesOf(pods), scaling.Counted(w.replicas(), "replica"), scaling.Plural(w.replicas(), "is", "are"), strings.Join(want, ", "))
 	}
 	for i := range pods[1:] {
 		if p := &pods[1+i]; w.Spec.PodManagementPolicy != parallel {
@@ -147,10 +148,10 @@ func (w *workload) lastMayGo(pods []pod) error {
 func (w *workload) anyMayGo(name string, pods []pod) error {
 	n := w.replicas()
 	if int(w.Status.Replicas) != n || int(w.Status.UpdatedReplicas) != n {
-		return fmt.Errorf("it is being rolled out: of %d replicas %d are there and %d are up to date", n, w.Status.Replicas, w.Status.UpdatedReplicas)
+		return fmt.Errorf("it is being rolled out: of %s %d %s there and %d up to date", scaling.Counted(n, "replica"), w.Status.Replicas, scaling.Plural(w.Status.Replicas, "is", "are"), w.Status.UpdatedReplicas)
 	}
 	if len(pods) != n || slices.ContainsFunc(pods, func(p pod) bool { return p.leaving() }) {
-		return fmt.Errorf("its pods are %s, and it has %d replicas", namesOf(pods), n)
+		return fmt.Errorf("its pods are %s, and it has %s", namesOf(pods), scaling.Counted(n, "replica"))
 	}
 	for i := range pods {
 		if _, ready := pods[i].ready(); !ready && pods[i].Name != name {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // capacityAfter is how long instances are missing before the queue and the nodes
@@ -126,8 +128,8 @@ func (a *Actuator) queueFigures(ctx context.Context) string {
 	if q == nil {
 		return fmt.Sprintf("queue %s: the scheduler (%s) tells no figures of it", name, reply.Scheduler.Info.Type)
 	}
-	return fmt.Sprintf("queue %s uses %d of at most %d MB (%.0f%% of at most %.0f%% of the cluster), %d containers wait there",
-		name, q.Resource.Memory, q.MaxEffective.Memory, q.Used, q.Max, q.Pending)
+	return fmt.Sprintf("queue %s uses %d of at most %d MB (%.0f%% of at most %.0f%% of the cluster), %s there",
+		name, q.Resource.Memory, q.MaxEffective.Memory, q.Used, q.Max, scaling.Counted(q.Pending, "container")+scaling.Plural(q.Pending, " waits", " wait"))
 }
 
 func (a *Actuator) nodeFigures(ctx context.Context) string {
@@ -147,5 +149,5 @@ func (a *Actuator) nodeFigures(ctx context.Context) string {
 		free += n.Available
 		most = max(most, n.Available)
 	}
-	return fmt.Sprintf("%d nodes have %d MB free, at most %d MB on one", len(reply.Nodes.Node), free, most)
+	return fmt.Sprintf("%s %d MB free, at most %d MB on one", scaling.Counted(len(reply.Nodes.Node), "node")+scaling.Plural(len(reply.Nodes.Node), " has", " have"), free, most)
 }

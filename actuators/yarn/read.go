@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // serviceType is the type of applications that run a service. Zeta's own
@@ -123,7 +124,7 @@ func (a *Actuator) drift(s *service, c *component) *actuators.OtherWriterError {
 	}
 	return &actuators.OtherWriterError{
 		Writer: "whoever flexed " + a.String(),
-		Detail: fmt.Sprintf("it keeps up %d instances, and we asked for %d; one writer only: stop the other, then resume the scope, which accepts the present number",
-			c.Wanted, a.book.last()),
+		Detail: fmt.Sprintf("it keeps up %s, and we asked for %d; one writer only: stop the other, then resume the scope, which accepts the present number",
+			scaling.Counted(c.Wanted, "instance"), a.book.last()),
 	}
 }

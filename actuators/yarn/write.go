@@ -12,6 +12,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/backoff"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // flexBody asks for a number of instances, all in all.
@@ -56,7 +57,7 @@ func (a *Actuator) confirm(ctx context.Context, s *service, c *component, want i
 			a.book.asks(s.ID, c.Wanted, c.Wanted)
 			a.book.loses(a.now())
 		}
-		return a.unchanged(fmt.Sprintf("asking %s for the %d instances that it has", a, c.Wanted), err)
+		return a.unchanged(fmt.Sprintf("asking %s for the %s that it has", a, scaling.Counted(c.Wanted, "instance")), err)
 	}
 	ours := a.book.owes(c.Wanted, a.now()) || a.book.wrote(s.ID, had, a.now())
 	a.book.settles(s.ID, c.Wanted)
@@ -65,9 +66,9 @@ func (a *Actuator) confirm(ctx context.Context, s *service, c *component, want i
 	}
 	return &actuators.OtherWriterError{
 		Writer: "whoever wrote the definition of service " + a.o.Service,
-		Detail: fmt.Sprintf("it said %d instances of component %s, and %d are kept up: a flex that was refused or not carried out, or a decommission of an instance that was gone. "+
+		Detail: fmt.Sprintf("it said %s of component %s, and %d %s kept up: a flex that was refused or not carried out, or a decommission of an instance that was gone. "+
 			"The next start of the service's ApplicationMaster would have gone by it. The definition says %d again, and no instance was touched; one writer only: look who wrote it, then resume the scope",
-			had, a.o.Component, c.Wanted, c.Wanted),
+			scaling.Counted(had, "instance"), a.o.Component, c.Wanted, scaling.Plural(c.Wanted, "is", "are"), c.Wanted),
 	}
 }
 
@@ -88,7 +89,7 @@ func (a *Actuator) unchanged(doing string, err error) error {
 // flex asks for a number and finds out what became of it when the answer is not
 // plain.
 func (a *Actuator) flex(ctx context.Context, s *service, c *component, number int) error {
-	doing := fmt.Sprintf("flexing %s from %d to %d instances", a, c.Wanted, number)
+	doing := fmt.Sprintf("flexing %s from %d to %s", a, c.Wanted, scaling.Counted(number, "instance"))
 	a.book.asks(s.ID, c.Wanted, number)
 	done := func(now *component) bool { return now.Wanted == number }
 	had, err := a.put(ctx, number)

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 const (
@@ -144,9 +145,9 @@ func (a *Actuator) Scale(ctx context.Context, _ actuators.Target, want int, f ac
 	}
 	switch {
 	case want < c.Wanted:
-		return a.refused("scaling %s: it has %d instances and would be lowered to %d", a, c.Wanted, want)
+		return a.refused("scaling %s: it has %s and would be lowered to %d", a, scaling.Counted(c.Wanted, "instance"), want)
 	case f.From != nil && *f.From > c.Wanted:
-		return a.refused("scaling %s: it has %d instances, and Zeta had %d workers when %d were asked for: it holds only a part of them", a, c.Wanted, *f.From, want)
+		return a.refused("scaling %s: it has %s, and Zeta had %s when %d %s asked for: it holds only a part of them", a, scaling.Counted(c.Wanted, "instance"), scaling.Counted(*f.From, "worker"), want, scaling.Plural(want, "was", "were"))
 	case want == c.Wanted && (c.State != stable || !a.book.owes(want, a.now())):
 		return nil
 	}

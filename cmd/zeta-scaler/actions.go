@@ -82,7 +82,7 @@ func actionsText(page api.ActionsPage, s screen) string {
 		if x.From != nil {
 			from = fmt.Sprint(*x.From)
 		}
-		t.add(last.At.Format(time.RFC3339), x.Scope, string(x.State), fmt.Sprintf("%s → %d", from, x.Target), x.Actuator, x.ID,
+		t.add(last.At.Format(time.RFC3339), scaling.ShownKey(x.Scope), string(x.State), fmt.Sprintf("%s → %d", from, x.Target), x.Actuator, x.ID,
 			cmp.Or(x.Error, last.Reason, x.Condition, "row "+string(x.Row)))
 	}
 	return t.text(s)

@@ -95,7 +95,7 @@ func (f *backtestFlags) run(cmd *cobra.Command, args []string, out outputFormat)
 	if f.every != "change" && f.every != "tick" {
 		return usagef("--every is %q, expected change or tick", f.every)
 	}
-	o := backtest.Options{Now: time.Now(), Scopes: f.scopes, Checkpoint: f.checkpoint, Plots: f.html != "", Period: f.start + " to " + f.end}
+	o := backtest.Options{Now: time.Now(), Scopes: spelledKeys(f.scopes), Checkpoint: f.checkpoint, Plots: f.html != "", Period: f.start + " to " + f.end}
 	for _, arg := range args {
 		rs, err := packOrFile(arg)
 		if err != nil {
@@ -147,7 +147,21 @@ func (f *backtestFlags) run(cmd *cobra.Command, args []string, out outputFormat)
 	if f.html != "" {
 		err = errors.Join(err, writeFile(f.html, report.WriteHTML))
 	}
-	return errors.Join(err, f.write(cmd, report, out))
+	if err := errors.Join(err, f.write(cmd, report, out)); err != nil {
+		return err
+	}
+	return noneMissing(o.Scopes, report)
+}
+
+// noneMissing refuses scopes that were asked for and are not in a report: a slip
+// is no quiet past.
+func noneMissing(keys []string, report *backtest.Report) error {
+	for _, key := range keys {
+		if !slices.ContainsFunc(report.Scopes, func(s *backtest.Scope) bool { return s.Scope.Key == key }) {
+			return fmt.Errorf("there is no scope %q in the period; without --scope every scope is reported", scaling.ShownKey(key))
+		}
+	}
+	return nil
 }
 
 // writable says before a long run, and not after it, that what it is to write has no

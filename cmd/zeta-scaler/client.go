@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // defaultServer is where a client looks for the service.
@@ -79,7 +80,7 @@ func readToken(path string) (string, error) {
 		}
 	}
 	if len(tokens) != 1 {
-		return "", fmt.Errorf("%s has %d tokens, expected one", path, len(tokens))
+		return "", fmt.Errorf("%s has %s, expected one", path, scaling.Counted(len(tokens), "token"))
 	}
 	return tokens[0], nil
 }

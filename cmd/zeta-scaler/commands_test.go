@@ -29,8 +29,14 @@ var at = time.Date(2026, 3, 14, 9, 26, 30, 0, time.UTC)
 // decision.
 func serveScope(t *testing.T) (url string, store state.Store) {
 	t.Helper()
+	return serveScopes(t, "prod")
+}
+
+// serveScopes is serveScope for a scope with any key.
+func serveScopes(t *testing.T, key string) (url string, store state.Store) {
+	t.Helper()
 	ev := scaling.Evaluation{
-		Scope: scaling.Scope{Key: "prod"}, SlotMode: scaling.FixedSlots, Mode: scaling.Direct, Deployment: scaling.Session,
+		Scope: scaling.Scope{Key: key}, SlotMode: scaling.FixedSlots, Mode: scaling.Direct, Deployment: scaling.Session,
 		MinWorkers: 1, MaxWorkers: new(8), Interval: 30, Tick: at,
 		Facts: scaling.FactCurrentKnown | scaling.FactMetricsUsable | scaling.FactMetricsValid | scaling.FactShortage,
 		Inputs: []scaling.Input{
@@ -46,7 +52,7 @@ func serveScope(t *testing.T) (url string, store state.Store) {
 		},
 	}
 	ev.Recommendation = scaling.Recommendation{
-		Scope: "prod", RecommendationID: "7-3-prod", MasterEpoch: 7, Generation: 3, Action: scaling.ScaleOut, Row: scaling.RowShortage,
+		Scope: key, RecommendationID: "7-3-" + key, MasterEpoch: 7, Generation: 3, Action: scaling.ScaleOut, Row: scaling.RowShortage,
 		Reason: "oldest blocked job 412 s > 60 s", CurrentWorkers: new(2), RecommendedWorkers: new(3),
 		RuleSet: scaling.RuleSetRef{Name: "zeta-auto", Version: "1.0.0"}, ObservedAt: at, Since: at,
 		MetricsSnapshot: map[string]scaling.Measurement{"oldest_blocked_job": {Value: scaling.Known(412), Unit: "seconds"}},
@@ -54,8 +60,8 @@ func serveScope(t *testing.T) (url string, store state.Store) {
 	board := evaluator.NewBoard(7)
 	board.Publish(t.Context(), []scaling.Evaluation{ev}, nil)
 	store = memory.New()
-	action, err := state.NewPut(state.Execution, "prod", 0, state.ExecutionRecord{Action: &scaling.Execution{
-		ID: "7-3-prod", RecommendationID: "7-3-prod", Scope: "prod", From: new(2), Target: 3, Actuator: "kubernetes",
+	action, err := state.NewPut(state.Execution, key, 0, state.ExecutionRecord{Action: &scaling.Execution{
+		ID: "7-3-" + key, RecommendationID: "7-3-" + key, Scope: key, From: new(2), Target: 3, Actuator: "kubernetes",
 		State: scaling.ActionConverging, Transitions: []scaling.Transition{{State: scaling.ActionConverging, At: at, Reason: "2 of 3 workers are up"}},
 	}})
 	require.NoError(t, err)
@@ -179,6 +185,51 @@ func TestScopesAreCheckedAndCompleted(t *testing.T) {
 		_, stdout, _ := runArgs(t, args...)
 		require.Equal(t, "prod\n:4\n", stdout, "%s", args)
 	}
+}
+
+// Scopes are shown as people read them and may be named so; JSON has their keys.
+func TestScopesAreShownDecoded(t *testing.T) {
+	url, _ := serveScopes(t, "K%C3%B6ln%20&%20Bonn/etl")
+	for _, args := range [][]string{
+		{"status"},
+		{"status", "--scope", "Köln & Bonn/etl"},
+		{"status", "--scope", "etl/K%C3%B6ln%20&%20Bonn"},
+		{"actions", "--scope", "Köln & Bonn/etl"},
+		{"explain", "Köln & Bonn/etl"},
+		{"pause", "Köln & Bonn/etl", "--reason", "x"},
+		{"history", "--scope", "Köln & Bonn/etl"},
+		{"config", "show", "--scope", "Köln & Bonn/etl"},
+		{"config", "set", "--scope", "Köln & Bonn/etl", "--max-workers", "7"},
+		{"resume", "Köln & Bonn/etl"},
+	} {
+		code, stdout, stderr := runArgs(t, append(args, "--server", url)...)
+		require.Zero(t, code, "%s: %s", args, stderr)
+		require.Contains(t, stdout, "Köln & Bonn/etl", "%s", args)
+		require.NotContains(t, stdout, "SCOPE  K%C3", "%s", args)
+		require.NotRegexp(t, `(?m)^[^#\n]*(scope|Scope) K%C3`, stdout, "%s", args)
+	}
+	_, stdout, _ := runArgs(t, "status", "-o", "json", "--server", url)
+	require.Contains(t, stdout, `"scope": "K%C3%B6ln%20&%20Bonn/etl"`)
+	_, stdout, _ = runArgs(t, "__complete", "status", "--server", url, "--scope", "Kö")
+	require.Equal(t, "Köln & Bonn/etl\n:4\n", stdout)
+	_, stdout, _ = runArgs(t, "__complete", "status", "--server", url, "--scope", "K%C3")
+	require.Equal(t, "K%C3%B6ln%20&%20Bonn/etl\n:4\n", stdout, "who began with the key goes on with it")
+	code, _, stderr := runArgs(t, "status", "--scope", "Köln & Bon/etl", "--server", url)
+	require.Equal(t, exitBad, code)
+	require.Contains(t, stderr, `did you mean "Köln & Bonn/etl"?`)
+}
+
+// What holds a scope back is named once, with its end.
+func TestStatusNamesBlockersOnce(t *testing.T) {
+	until := at.Add(time.Minute)
+	st := api.ScopeStatus{Recommendation: scaling.Recommendation{
+		Reason: "oldest blocked job 412 s > 60 s; 3 → 4 workers, held by failure_backoff and cooldown",
+		BlockingConditions: []scaling.Condition{
+			{Name: scaling.BlockerFailureBackoff, Until: &until}, {Name: scaling.BlockerCooldown}, {Name: "later", Until: &until},
+		},
+	}}
+	require.Equal(t, "oldest blocked job 412 s > 60 s; 3 → 4 workers, held by failure_backoff until 2026-03-14T09:27:30Z and cooldown, later until 2026-03-14T09:27:30Z",
+		reasonOf(&st))
 }
 
 func TestPauseEnd(t *testing.T) {

@@ -179,9 +179,10 @@ func configText(c *api.EffectiveConfig, s screen) string {
 	t := textTable{header: []string{"SCOPE", "KEY", "VALUE", "FROM"}}
 	for i := range c.Scopes {
 		sc := &c.Scopes[i]
-		t.add(sc.Scope, string(scaling.MinWorkers), countText(sc.MinWorkers.Value), from(sc.MinWorkers.Origin, sc.MinWorkers.Source))
-		t.add(sc.Scope, string(scaling.MaxWorkers), countText(sc.MaxWorkers.Value), from(sc.MaxWorkers.Origin, sc.MaxWorkers.Source))
-		t.add(sc.Scope, "mode", string(sc.Mode.Value), from(sc.Mode.Origin, sc.Mode.Source))
+		scope := scaling.ShownKey(sc.Scope)
+		t.add(scope, string(scaling.MinWorkers), countText(sc.MinWorkers.Value), from(sc.MinWorkers.Origin, sc.MinWorkers.Source))
+		t.add(scope, string(scaling.MaxWorkers), countText(sc.MaxWorkers.Value), from(sc.MaxWorkers.Origin, sc.MaxWorkers.Source))
+		t.add(scope, "mode", string(sc.Mode.Value), from(sc.Mode.Origin, sc.Mode.Source))
 	}
 	text += t.text(s)
 	for i := range c.Scopes {

@@ -57,6 +57,7 @@ func examine(cmd *cobra.Command, flags *configFlags, o doctor.Options, out outpu
 	tell := func(f doctor.Finding) {
 		findings = append(findings, f)
 		if out == outputText && printing == nil {
+			f.Subject, f.Found, f.Next = plain(f.Subject), plain(f.Found), plain(f.Next)
 			printing = doctor.Print(cmd.OutOrStdout(), f)
 		}
 	}

@@ -183,7 +183,7 @@ func findDrain(ctx context.Context, client *api.Client, d api.Drain) (api.Drain,
 func drainText(d *api.Drain) string {
 	worker := cmp.Or(plain(d.Worker), "not chosen yet")
 	var b strings.Builder
-	fmt.Fprintf(&b, "Drain %s of scope %s is %s; worker: %s.\n", plain(d.ID), plain(d.Scope), d.State, worker)
+	fmt.Fprintf(&b, "Drain %s of scope %s is %s; worker: %s.\n", plain(d.ID), plain(scaling.ShownKey(d.Scope)), d.State, worker)
 	if why := cmp.Or(d.GivenUp, d.Error); why != "" {
 		b.WriteString(plain(why) + "\n")
 	}
@@ -216,7 +216,7 @@ func drainsText(page api.DrainsPage, s screen) string {
 		if n := len(d.Transitions); n > 0 {
 			last = d.Transitions[n-1]
 		}
-		t.add(last.At.Format(time.RFC3339), d.Scope, cmp.Or(d.Worker, "-"), string(d.State), fmt.Sprint(len(d.Jobs)), d.ID,
+		t.add(last.At.Format(time.RFC3339), scaling.ShownKey(d.Scope), cmp.Or(d.Worker, "-"), string(d.State), fmt.Sprint(len(d.Jobs)), d.ID,
 			cmp.Or(d.GivenUp, d.Error, last.Reason))
 	}
 	return t.text(s)
@@ -226,9 +226,9 @@ func drainsText(page api.DrainsPage, s screen) string {
 func planText(p *api.DrainPlan, s screen) string {
 	var b strings.Builder
 	if p.Worker == "" {
-		fmt.Fprintf(&b, "Scope %s: no worker can be chosen.\n", plain(p.Scope))
+		fmt.Fprintf(&b, "Scope %s: no worker can be chosen.\n", plain(scaling.ShownKey(p.Scope)))
 	} else {
-		fmt.Fprintf(&b, "Worker %s of scope %s would be emptied and removed by %s. %s\n", plain(p.Worker), plain(p.Scope), p.Actuator, slotsText(p))
+		fmt.Fprintf(&b, "Worker %s of scope %s would be emptied and removed by %s. %s\n", plain(p.Worker), plain(scaling.ShownKey(p.Scope)), p.Actuator, slotsText(p))
 	}
 	t := textTable{header: []string{"JOB", "ID", "MODE", "WHAT WOULD HAPPEN"}}
 	for i := range p.Jobs {
@@ -250,7 +250,7 @@ func slotsText(p *api.DrainPlan) string {
 	if p.Slots == 0 {
 		return "How many slots it has is not known."
 	}
-	text := fmt.Sprintf("%d of its %d slots are in use", p.Used, p.Slots)
+	text := fmt.Sprintf("%d of its %s %s in use", p.Used, scaling.Counted(p.Slots, "slot"), scaling.Plural(p.Used, "is", "are"))
 	if p.Hold {
 		return text + "; they would be held meanwhile."
 	}

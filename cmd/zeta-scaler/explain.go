@@ -100,7 +100,7 @@ func explainParams(scope string, id int64, at string) (api.GetExplainParams, err
 func explainText(x *api.Explanation, s screen) string {
 	r := &x.Recommendation
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s workers, by row %s\n", plain(x.Scope), s.paint(string(r.Action)), workers(r), r.Row)
+	fmt.Fprintf(&b, "%s: %s, %s workers, by row %s\n", plain(scaling.ShownKey(x.Scope)), s.paint(string(r.Action)), workers(r), r.Row)
 	para := func(text string) {
 		lines := []string{plain(text)}
 		if s.width > 0 {

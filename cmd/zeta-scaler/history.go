@@ -80,7 +80,7 @@ func historyTable(page *api.HistoryPage) textTable {
 	change := func() {
 		c := &changes[0]
 		changes = changes[1:]
-		t.add(c.At.Format(time.RFC3339), cmp.Or(c.Scope, "(service)"), "-", c.What, "-",
+		t.add(c.At.Format(time.RFC3339), cmp.Or(scaling.ShownKey(c.Scope), "(service)"), "-", c.What, "-",
 			strings.TrimPrefix(prefixed("by ", c.Who)+when(c.Until != nil, " "+untilText(c.Until))+prefixed(": ", c.Reason), ": "))
 	}
 	for i := range page.Entries {
@@ -89,7 +89,7 @@ func historyTable(page *api.HistoryPage) textTable {
 			change()
 		}
 		r := &e.Recommendation
-		t.add(e.At.Format(time.RFC3339), e.Scope, workers(r), string(r.Action), string(r.Row), r.Reason)
+		t.add(e.At.Format(time.RFC3339), scaling.ShownKey(e.Scope), workers(r), string(r.Action), string(r.Row), r.Reason)
 	}
 	for len(changes) > 0 {
 		change()

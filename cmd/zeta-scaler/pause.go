@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 func newPause() *cobra.Command {
@@ -99,7 +100,7 @@ func printControl(cmd *cobra.Command, out outputFormat, reply api.ControlState, 
 func controlText(reply api.ControlState) string {
 	subject := "The service"
 	if reply.Scope != nil {
-		subject = "Scope " + plain(*reply.Scope)
+		subject = "Scope " + plain(scaling.ShownKey(*reply.Scope))
 	}
 	c := &reply.Control
 	if !c.Paused {
@@ -108,7 +109,7 @@ func controlText(reply api.ControlState) string {
 			text += "The whole service still is: resume it without SCOPE.\n"
 		}
 		if reply.Scope == nil && len(reply.PausedScopes) > 0 {
-			text += "Paused by themselves: " + plain(strings.Join(reply.PausedScopes, ", ")) + "\n"
+			text += "Paused by themselves: " + plain(strings.Join(shownKeys(reply.PausedScopes), ", ")) + "\n"
 		}
 		return text
 	}

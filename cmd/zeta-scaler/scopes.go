@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,9 +16,10 @@ import (
 // completionTimeout bounds what a shell waits for the service.
 const completionTimeout = 2 * time.Second
 
-// completeScopes offers the keys of the scopes that a running service knows; none
-// if it does not answer.
-func (f *clientFlags) completeScopes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeScopes offers the scopes that a running service knows, none if it does
+// not answer: as people read them if that begins with what is typed, else their
+// keys.
+func (f *clientFlags) completeScopes(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -34,6 +36,9 @@ func (f *clientFlags) completeScopes(cmd *cobra.Command, args []string, _ string
 	keys := make([]string, len(status.Scopes))
 	for i := range status.Scopes {
 		keys[i] = status.Scopes[i].Scope
+		if shown := scaling.ShownKey(keys[i]); strings.HasPrefix(shown, typed) && plain(shown) == shown {
+			keys[i] = shown
+		}
 	}
 	return keys, cobra.ShellCompDirectiveNoFileComp
 }
@@ -45,6 +50,24 @@ func (f *clientFlags) addScopeFlag(cmd *cobra.Command) *string {
 		return f.completeScopes(cmd, nil, typed)
 	})
 	return scope
+}
+
+// shownKeys are keys of scopes as people read them.
+func shownKeys(keys []string) []string {
+	out := make([]string, len(keys))
+	for i, key := range keys {
+		out[i] = scaling.ShownKey(key)
+	}
+	return out
+}
+
+// spelledKeys are the keys of scopes that people name as they read them.
+func spelledKeys(shown []string) []string {
+	var out []string
+	for _, name := range shown {
+		out = append(out, scaling.SpelledKey(name))
+	}
+	return out
 }
 
 // known says that there is no such scope, where nothing was found of it: what is

@@ -100,7 +100,7 @@ func scopesText(status *api.Status, s screen) string {
 	for i := range status.Scopes {
 		st := &status.Scopes[i]
 		r := &st.Recommendation
-		t.add(st.Scope, workers(r), string(r.Action), string(r.Row), r.Since.Format(time.RFC3339), string(st.Mode), underWay(st), reasonOf(st))
+		t.add(scaling.ShownKey(st.Scope), workers(r), string(r.Action), string(r.Row), r.Since.Format(time.RFC3339), string(st.Mode), underWay(st), reasonOf(st))
 	}
 	return t.text(s) + needsText(status.Scopes)
 }
@@ -122,14 +122,19 @@ func underWay(st *api.ScopeStatus) string {
 
 // reasonOf is the sentence of a decision, with the end of what holds it back.
 func reasonOf(st *api.ScopeStatus) string {
-	var b strings.Builder
-	b.WriteString(st.Recommendation.Reason)
+	text := st.Recommendation.Reason
 	for _, c := range st.Recommendation.BlockingConditions {
-		if c.Until != nil {
-			fmt.Fprintf(&b, ", %s until %s", c.Name, c.Until.Format(time.RFC3339))
+		if c.Until == nil {
+			continue
+		}
+		end := c.Name + " until " + c.Until.Format(time.RFC3339)
+		if at := strings.LastIndex(text, c.Name); at >= 0 {
+			text = text[:at] + end + text[at+len(c.Name):]
+		} else {
+			text += ", " + end
 		}
 	}
-	return b.String()
+	return text
 }
 
 // needsText says below the table what a person has to know of pauses and
@@ -139,17 +144,18 @@ func needsText(scopes []api.ScopeStatus) string {
 	say := func(format string, args ...any) { b.WriteString(plain(fmt.Sprintf(format, args...)) + "\n") }
 	for i := range scopes {
 		st := &scopes[i]
+		scope := scaling.ShownKey(st.Scope)
 		for _, p := range st.Pauses {
-			say("%s: paused%s since %s%s, %s%s", st.Scope, when(p.Whole, " with the whole service"), p.Since.Format(time.RFC3339),
+			say("%s: paused%s since %s%s, %s%s", scope, when(p.Whole, " with the whole service"), p.Since.Format(time.RFC3339),
 				prefixed(" by ", p.By), untilText(p.Until), prefixed(": ", p.Reason))
 		}
 		if o := st.Unpaused; o != nil && st.Paused {
 			r := st.Recommendation
 			r.RecommendedWorkers = o.RecommendedWorkers
-			say("%s: without the pause %s, workers %s: %s", st.Scope, o.Action, workers(&r), o.Reason)
+			say("%s: without the pause %s, workers %s: %s", scope, o.Action, workers(&r), o.Reason)
 		}
 		for i := range st.TimedBounds {
-			say("%s: %s", st.Scope, st.TimedBounds[i].String())
+			say("%s: %s", scope, st.TimedBounds[i].String())
 		}
 		for _, c := range st.Conflicts {
 			say("%s: does not count: %s", st.Scope, c)
@@ -157,14 +163,14 @@ func needsText(scopes []api.ScopeStatus) string {
 		if n := st.Next; n != nil {
 			r := st.Recommendation
 			r.RecommendedWorkers = n.RecommendedWorkers
-			say("%s: if nothing changes %s, workers %s, at %s", st.Scope, n.Action, workers(&r), n.At.Format(time.RFC3339))
+			say("%s: if nothing changes %s, workers %s, at %s", scope, n.Action, workers(&r), n.At.Format(time.RFC3339))
 		}
 		if h := st.FirstInQueue; h != nil {
 			say("%s: first in the queue: %s", st.Scope, h)
 		}
 		if f := st.Failure; f != nil {
-			say("%s: an action to bring %s by %s has failed at %s: %s", st.Scope, scaling.Counted(f.Target, "worker"), f.Actuator, f.At.Format(time.RFC3339), f.Error)
-			say("%s: %s%s", st.Scope, f.Next, nextAttempt(f.RetryAt))
+			say("%s: an action to bring %s by %s has failed at %s: %s", scope, scaling.Counted(f.Target, "worker"), f.Actuator, f.At.Format(time.RFC3339), f.Error)
+			say("%s: %s%s", scope, f.Next, nextAttempt(f.RetryAt))
 		}
 	}
 	if b.Len() == 0 {

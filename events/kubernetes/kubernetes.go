@@ -227,7 +227,7 @@ func note(e scaling.Event, leftOut int) string {
 		about = append(about, "recommendation "+e.Recommendation.RecommendationID)
 	}
 	if leftOut > 0 {
-		about = append(about, fmt.Sprintf("%d earlier events left out", leftOut))
+		about = append(about, scaling.Counted(leftOut, "earlier event")+" left out")
 	}
 	tail := truncated(" ("+strings.Join(about, ", ")+")", longestNote/2)
 	return truncated(e.Message, longestNote-len(tail)) + tail

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/document"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // Bounds of a file of jobs.
@@ -177,6 +178,6 @@ func (p *parser) add(line int, cells []cell, j Job) error {
 }
 
 func (p *parser) workload() *Workload {
-	summary := fmt.Sprintf("%d jobs of %s", len(p.jobs), p.file)
+	summary := scaling.Counted(len(p.jobs), "job") + " of " + p.file
 	return &Workload{Name: p.file, Summary: summary, Jobs: p.jobs, Length: p.lastAt + tail, Conditions: DefaultConditions()}
 }

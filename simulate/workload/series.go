@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
 
@@ -115,15 +116,15 @@ func (f *figures) workload(cluster string) (*Workload, []string, error) {
 	}
 	slots := f.slots()
 	share(q.jobs, slots)
-	note("%d jobs by the exporter's counts, every %s", len(q.jobs), f.step)
+	note("%s by the exporter's counts, every %s", scaling.Counted(len(q.jobs), "job"), f.step)
 	note("a job's length is estimated as if jobs ended in the order in which they began: the sum is right, the longest are too short")
 	note("each has the %.2g slots that jobs held on average", slots)
 	note("what failed or ended within a step, or left Zeta's history within one, is not seen; nor what kind a job was: all count as batch")
 	if missing > 0 {
-		note("%d of %d steps have no value", missing, len(f.running))
+		note("%d of %s %s no value", missing, scaling.Counted(len(f.running), "step"), scaling.Plural(missing, "has", "have"))
 	}
 	return &Workload{
-		Name: cluster, Summary: fmt.Sprintf("about %d jobs, estimated from metrics", len(q.jobs)), Jobs: q.jobs,
+		Name: cluster, Summary: "about " + scaling.Counted(len(q.jobs), "job") + ", estimated from metrics", Jobs: q.jobs,
 		Length: time.Duration(len(f.running)) * f.step, Conditions: DefaultConditions(),
 	}, notes, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/zeta-scaler/zeta-scaler/database"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -199,7 +200,7 @@ func write(ctx context.Context, tx pgx.Tx, b state.Batch, versions []uint64) err
 			ORDER BY n`, scopes, whole, times, actions, kinds, values)
 	}
 	if err := tx.SendBatch(ctx, &out).Close(); err != nil {
-		return fmt.Errorf("writing %d records and %d lines of history: %w", len(b.Puts)+len(b.Removes), len(b.History), err)
+		return fmt.Errorf("writing %s and %s of history: %w", scaling.Counted(len(b.Puts)+len(b.Removes), "record"), scaling.Counted(len(b.History), "line"), err)
 	}
 	return nil
 }
