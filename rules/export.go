@@ -87,7 +87,7 @@ func (e *exporter) note(format string, args ...any) {
 // commonNotes are true of every rule set.
 func (e *exporter) commonNotes() []string {
 	return []string{
-		fmt.Sprintf("gaps: for starts again when a value is missing at one evaluation; here up to %d missing ticks of a blocking signal are bridged", e.rs.GapTolerance),
+		fmt.Sprintf("gaps: for starts again when a value is missing at one evaluation; here up to %s of a blocking signal %s bridged", scaling.Counted(e.rs.GapTolerance, "missing tick"), scaling.Plural(e.rs.GapTolerance, "is", "are")),
 		"keep_firing_for: Prometheus resumes an alert that fires again meanwhile; here a true tick begins a new run",
 		"guards: while one holds a signal back, the for of that signal's alert begins anew; here its window goes on",
 		"min_workers: the for of the scale-in alert fills only above the minimum; here its windows fill there, too",

@@ -114,7 +114,10 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 
 // listenHint says what to do about an address that cannot be listened on.
 func listenHint(err error) string {
+	_, unknown := errors.AsType[*net.DNSError](err)
 	switch {
+	case unknown:
+		return "; this machine knows no such name: mend web.listen_address, or leave its host out"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "; another program has this port: stop it, or set another web.listen_address (--web.listen-address)"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

@@ -153,7 +153,7 @@ func TestWithdraw(t *testing.T) {
 	s, err = a.Observe(t.Context(), target)
 	require.NoError(t, err)
 	require.Equal(t, "component worker is FLEXING: 9 requested, 4 have a process, 4 READY; "+
-		"queue root.default uses 2048 of at most 2048 MB (100% of at most 100% of the cluster), 5 containers wait there; 1 nodes have 64 MB free, at most 64 MB on one", s.Detail)
+		"queue root.default uses 2048 of at most 2048 MB (100% of at most 100% of the cluster), 5 containers wait there; 1 node has 64 MB free, at most 64 MB on one", s.Detail)
 	before := len(c.puts())
 	left, err := a.Withdraw(t.Context(), target, fence(2))
 	require.NoError(t, err)

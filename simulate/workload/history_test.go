@@ -106,7 +106,7 @@ func TestFromPrometheus(t *testing.T) {
 		{At: 2 * time.Minute, Run: 4 * time.Minute, Slots: 2, Kind: Batch, CPU: 0.1},
 	}, w.Jobs)
 	said := strings.Join(notes, "\n")
-	for _, want := range []string{"4 jobs by the exporter's counts, every 1m0s", "in the order in which they began", "the 2 slots", "1 of 7 steps have no value"} {
+	for _, want := range []string{"4 jobs by the exporter's counts, every 1m0s", "in the order in which they began", "the 2 slots", "1 of 7 steps has no value"} {
 		require.Contains(t, said, want)
 	}
 
