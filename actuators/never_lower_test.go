@@ -29,7 +29,7 @@ func TestNeverBelowWhatWasThereAWhileAgo(t *testing.T) {
 			id := b.decide(5, scaling.ScaleOut, 1, 2)
 			v := b.accept(id)
 			require.Equal(t, scaling.VerdictHeld, v.Result)
-			require.Equal(t, "20 workers were there 40s ago, 1 answer now", v.Reason)
+			require.Equal(t, "20 workers were there 40s ago, 1 answers now", v.Reason)
 			b.advance()
 			require.Empty(t, b.p.calls)
 			require.Equal(t, scaling.ConditionWorkersMissing, b.record().Held.Condition)
