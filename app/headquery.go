@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -80,7 +81,7 @@ func headSources(samples []source.Sample, scopeBy []string) map[string]*headSour
 	out := map[string]*headSource{}
 	var buf []byte
 	for _, v := range samples {
-		buf = v.Labels.BytesWithoutLabels(buf, labels.MetricName, "job_id", "reason", figureLabel)
+		buf = v.Labels.BytesWithoutLabels(buf, model.MetricNameLabel, "job_id", "reason", figureLabel)
 		s := out[string(buf)]
 		if s == nil {
 			s = &headSource{}

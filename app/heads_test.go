@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -58,12 +59,8 @@ func TestFirstInQueue(t *testing.T) {
 		of(required, ""): "4x20", of(lacking, ""): "2x20", of(waited, ""): "0+15x20",
 	}
 	with := func(more map[string]string) map[string]string {
-		out := map[string]string{}
-		for _, m := range []map[string]string{whole, more} {
-			for k, v := range m {
-				out[k] = v
-			}
-		}
+		out := maps.Clone(whole)
+		maps.Copy(out, more)
 		return out
 	}
 	byCluster := []scaling.Label{cluster("prod")}
