@@ -46,8 +46,15 @@ func TestEveryValueHasAPlace(t *testing.T) {
 	const height = 130
 	axis := Axis{From: time.Unix(0, 0), Step: time.Minute, Columns: 2}
 	for _, values := range [][2]float64{
-		{1e308, -1e308}, {math.MaxFloat64, -math.MaxFloat64}, {math.MaxFloat64, math.MaxFloat64}, {math.Inf(1), math.Inf(-1)},
-		{5e-324, 0}, {-5e-324, 5e-324}, {0, 0}, {math.NaN(), math.NaN()}, {1, math.Inf(1)},
+		{1e308, -1e308},
+		{math.MaxFloat64, -math.MaxFloat64},
+		{math.MaxFloat64, math.MaxFloat64},
+		{math.Inf(1), math.Inf(-1)},
+		{5e-324, 0},
+		{-5e-324, 5e-324},
+		{0, 0},
+		{math.NaN(), math.NaN()},
+		{1, math.Inf(1)},
 	} {
 		b := NewBand(2)
 		b.Add(0, values[0])
