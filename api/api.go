@@ -128,6 +128,9 @@ type Options struct {
 	Drains Drains
 	// Jobs passes jobs on to Zeta; nil says that this process knows no cluster.
 	Jobs Jobs
+	// Forward has the leader answer what only it knows; nil says that this process
+	// is alone, or that there is no Store.
+	Forward *Forward
 	// Reload reads the configuration again, all or nothing; its error goes to
 	// the caller. Nil says that there is nothing to reload.
 	Reload func(context.Context) error
@@ -174,6 +177,12 @@ type server struct {
 	// controls are in Store.
 	controls   *state.Table[state.ControlRecord]
 	executions *state.Table[state.ExecutionRecord]
+	decisions  *state.Table[state.DecisionRecord]
+	// leaders knows who leads; nil without Store.
+	leaders *leaders
+	// forwarder asks the leader, onlyLeader are the paths of what only it knows.
+	forwarder  *forwarder
+	onlyLeader map[string]bool
 	// streams counts the open streams of events.
 	streams atomic.Int64
 }
@@ -189,12 +198,20 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the page: %w", err)
 	}
-	s := &server{Options: o, page: p, controls: state.Controls(o.Store), executions: state.Executions(o.Store, state.NoFence)}
+	s := &server{
+		Options: o, page: p, controls: state.Controls(o.Store), executions: state.Executions(o.Store, state.NoFence),
+		decisions: state.Decisions(o.Store, state.NoFence), onlyLeader: map[string]bool{},
+	}
+	for _, r := range queryRoutes() {
+		s.onlyLeader[r.Path] = r.ofLeader
+	}
+	s.leading()
 	e := echo.New()
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.HTTPErrorHandler = s.writeError
 	e.Use(
 		secure,
+		s.forward,
 		middleware.GzipWithConfig(middleware.GzipConfig{
 			Skipper: skipGzip, Level: 1, MinLength: compressFrom,
 		}),
@@ -203,7 +220,7 @@ func New(o Options) (http.Handler, error) {
 	)
 	RegisterHandlers(headToo{e}, s)
 	s.registerPages(headToo{e})
-	headToo{e}.GET("/static/:name", p.static)
+	headToo{e}.GET(staticPath, p.static)
 	if o.Samples != nil {
 		e.Any(promapi.Prefix+"*", echo.WrapHandler(o.Samples))
 	}

@@ -103,12 +103,19 @@ func (s *server) exists(ctx context.Context, key string) error {
 		return nil
 	}
 	row, err := s.controls.Get(ctx, key)
+	known := row.Version > 0
+	if err == nil && !known && !s.Board.Leader() {
+		// This replica decides about none; whoever leads keeps what it decides.
+		var decided state.Row[state.DecisionRecord]
+		decided, err = s.decisions.Get(ctx, key)
+		known = decided.Version > 0
+	}
 	switch {
 	case errors.Is(err, state.ErrUnreadable):
 		return nil
 	case err != nil:
 		return s.storeFailure(err)
-	case row.Version == 0:
+	case !known:
 		return s.noScope(key)
 	}
 	return nil

@@ -21,7 +21,7 @@ func (s *server) GetStatus(c echo.Context, params GetStatusParams) error {
 	defer cancel()
 	now, h, st := s.Now(), s.health(), s.standing(ctx)
 	reply := Status{
-		Leader: s.Board.Leader(), LeaderName: s.leaderName(ctx), MasterEpoch: s.Board.Epoch(),
+		Leader: s.leads(c), LeaderName: s.leaderName(c), LeaderError: leaderProblem(c), MasterEpoch: s.Board.Epoch(),
 		Sources: listed(h.Sources), Alertmanagers: listed(h.Alertmanagers), Clusters: listed(h.Clusters),
 		Store: h.Store, NextTick: set(h.NextTick),
 		Scopes: make([]ScopeStatus, len(evaluations)),
@@ -71,7 +71,7 @@ func (s *server) GetMetrics(c echo.Context, params GetMetricsParams) error {
 	}
 	now := s.Now()
 	reply := MetricsSnapshot{
-		Leader: s.Board.Leader(), MasterEpoch: s.Board.Epoch(),
+		Leader: s.leads(c), MasterEpoch: s.Board.Epoch(),
 		Scopes: make([]ScopeMetrics, len(evaluations)),
 	}
 	for i := range evaluations {

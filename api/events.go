@@ -43,11 +43,11 @@ func (s *server) GetEvents(c echo.Context, params GetEventsParams) error {
 			return err
 		}
 	}
-	if s.streams.Add(1) > maxStreams {
-		s.streams.Add(-1)
-		return &failure{Problem: problem(http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already", maxStreams)), quiet: true}
+	leave, err := s.enterStream()
+	if err != nil {
+		return err
 	}
-	defer s.streams.Add(-1)
+	defer leave()
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
@@ -58,11 +58,21 @@ func (s *server) GetEvents(c echo.Context, params GetEventsParams) error {
 	if c.Request().Method == http.MethodHead {
 		return nil
 	}
+	w.forwarded = forwarded(c)
 	// What ends a stream is the client or the stop of the service: no error.
 	if err := s.follow(c.Request().Context(), &w, params.Scope); err != nil {
 		s.Logger.Debug("a stream of events ends", "err", err)
 	}
 	return nil
+}
+
+// enterStream counts a stream until leave is called, if there may be one more.
+func (s *server) enterStream() (leave func(), err error) {
+	if s.streams.Add(1) > maxStreams {
+		s.streams.Add(-1)
+		return nil, &failure{Problem: problem(http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already", maxStreams)), quiet: true}
+	}
+	return func() { s.streams.Add(-1) }, nil
 }
 
 // follow writes events until somebody ends the stream.
@@ -88,6 +98,9 @@ func (s *server) follow(ctx context.Context, w *stream, scope string) error {
 				continue
 			}
 			keys, mark, more = s.Board.Changes(mark)
+			if w.forwarded && !s.Board.Leader() {
+				return nil // whoever passes it on asks the next leader
+			}
 			if err := w.tick(keys, scope, false); err != nil {
 				return err
 			}
@@ -113,6 +126,8 @@ func (s *server) pause(ctx context.Context, d time.Duration) bool {
 type stream struct {
 	out     http.ResponseWriter
 	control *http.ResponseController
+	// forwarded says that another replica passes the stream on.
+	forwarded bool
 }
 
 func (w *stream) open() error {

@@ -603,6 +603,9 @@ type Status struct {
 	// Leader Whether this replica is the one that decides.
 	Leader bool `json:"leader"`
 
+	// LeaderError Why a replica that does not lead could not ask the one that does, in words: then the scopes are missing here, and the rest is about this replica. Else it is left out, and all but `leader` and `leaderName` is what the leader says.
+	LeaderError string `json:"leaderError,omitempty"`
+
 	// LeaderName The process that leads, as its host and process id; only from a replica that does not, and knows of one.
 	LeaderName  string `json:"leaderName,omitempty"`
 	MasterEpoch uint64 `json:"masterEpoch"`

@@ -174,10 +174,13 @@ func interval(evaluations []scaling.Evaluation) float64 {
 // writePage fills in what every page shows. It renders before it writes, so
 // that an error of the template is an error of the request.
 func (s *server) writePage(c echo.Context, status int, view pageView) error {
-	view.Leader, view.Epoch, view.Nav = s.Board.Leader(), s.Board.Epoch(), navViews(c.Path())
-	view.LeaderName, view.Now = s.leaderName(c.Request().Context()), instant(s.Now())
+	view.Leader, view.Epoch, view.Nav = s.leads(c), s.Board.Epoch(), navViews(c.Path())
+	view.LeaderName, view.Now = s.leaderName(c), instant(s.Now())
 	h := s.health()
 	view.Troubles = h.Troubles()
+	if why := leaderProblem(c); why != "" {
+		view.Troubles = append([]string{why}, view.Troubles...)
+	}
 	if view.List != nil {
 		view.List.health(&h)
 		view.Rows = s.Table

@@ -20,6 +20,9 @@ var staticFiles embed.FS
 // maxAge lets a browser keep for a year what its own address names by content.
 const maxAge = "public, max-age=31536000, immutable"
 
+// staticPath is where the files are.
+const staticPath = "/static/:name"
+
 // asset is one file that the page loads.
 type asset struct {
 	body []byte

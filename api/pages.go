@@ -20,9 +20,14 @@ type pageRoute struct {
 	path, words string
 	// aside is true for a page that others lead to, not those links.
 	aside bool
-	query map[string]check
-	view  func(s *server, ctx context.Context, query url.Values) (pageView, error)
+	// ofLeader is that of Route.
+	ofLeader bool
+	query    map[string]check
+	view     func(s *server, ctx context.Context, query url.Values) (pageView, error)
 }
+
+// signalsPath is that of the page with a plot for each signal.
+const signalsPath = "/signals"
 
 // pageRoutes are in the order of the links on top of every page.
 func pageRoutes() []pageRoute {
@@ -35,9 +40,9 @@ func pageRoutes() []pageRoute {
 			"scope": checkKey, "state": checkActionState, "cursor": checkActionsCursor, "refresh": refresh,
 		}},
 		{path: "/alerts", words: "Alerts", view: (*server).alertsPageView, query: map[string]check{"refresh": refresh}},
-		{path: "/rules", words: "Rule sets", view: (*server).rulesPageView, query: map[string]check{"refresh": refresh}},
+		{path: "/rules", words: "Rule sets", ofLeader: true, view: (*server).rulesPageView, query: map[string]check{"refresh": refresh}},
 		{path: "/config", words: "Configuration", view: (*server).configPageView, query: map[string]check{"scope": checkKey, "refresh": refresh}},
-		{path: "/signals", words: "Signals over time", aside: true, view: (*server).signalsPageView, query: map[string]check{"scope": checkKey, "range": checkRange}},
+		{path: signalsPath, words: "Signals over time", aside: true, ofLeader: true, view: (*server).signalsPageView, query: map[string]check{"scope": checkKey, "range": checkRange}},
 		{path: "/runbook", words: "Runbook", view: (*server).runbookPageView, query: map[string]check{}},
 	}
 }
@@ -74,7 +79,7 @@ func (v *pageView) live(query url.Values) {
 func queryRoutes() []Route {
 	out := Routes()
 	for _, p := range pageRoutes() {
-		out = append(out, Route{Method: http.MethodGet, Path: p.path, query: p.query})
+		out = append(out, Route{Method: http.MethodGet, Path: p.path, ofLeader: p.ofLeader, query: p.query})
 	}
 	return out
 }

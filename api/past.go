@@ -65,7 +65,12 @@ func (s *server) PostBacktest(c echo.Context) error {
 		return err
 	}
 	if _, ok := s.Board.Evaluation(req.Scope); !ok {
-		return s.noScope(req.Scope)
+		if s.Board.Leader() || s.Store == nil {
+			return s.noScope(req.Scope)
+		}
+		if err := s.exists(c.Request().Context(), req.Scope); err != nil {
+			return err
+		}
 	}
 	start, end, err := s.period(&req)
 	if err != nil {

@@ -40,6 +40,8 @@ type Route struct {
 	// query checks the parameters that the operation takes; nil takes any, for
 	// the paths that scrapers and load balancers ask with theirs.
 	query map[string]check
+	// ofLeader says that only the leader knows what it is about.
+	ofLeader bool
 	// required is the one parameter that must be there; empty for none.
 	required string
 }
@@ -52,7 +54,7 @@ type check func(value string) error
 func Routes() []Route {
 	scope := map[string]check{"scope": checkKey}
 	return []Route{
-		{Method: http.MethodGet, Path: "/", query: map[string]check{
+		{Method: http.MethodGet, Path: "/", ofLeader: true, query: map[string]check{
 			"scope": checkKey, "q": checkSearch, "action": checkAction, "sort": checkSort, "need": checkNeed, "at": checkTime, "id": checkID, "range": checkRange,
 			"page": between(1, maxPage), "refresh": between(0, maxRefresh),
 		}},
@@ -61,13 +63,13 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/-/healthy"},
 		{Method: http.MethodGet, Path: "/-/ready"},
 		{Method: http.MethodPost, Path: "/-/reload", Changing: true, query: map[string]check{}},
-		{Method: http.MethodGet, Path: "/autoscaler/status", query: scope},
+		{Method: http.MethodGet, Path: "/autoscaler/status", ofLeader: true, query: scope},
 		{Method: http.MethodGet, Path: "/autoscaler/history", query: map[string]check{
 			"scope": checkKey, "since": checkTime, "until": checkTime, "action": checkAction,
 			"limit": between(1, state.MaxHistoryLimit), "cursor": checkCursor,
 		}},
-		{Method: http.MethodGet, Path: "/autoscaler/metrics", query: scope},
-		{Method: http.MethodGet, Path: "/autoscaler/decision-table", query: scope},
+		{Method: http.MethodGet, Path: "/autoscaler/metrics", ofLeader: true, query: scope},
+		{Method: http.MethodGet, Path: "/autoscaler/decision-table", ofLeader: true, query: scope},
 		{Method: http.MethodGet, Path: "/autoscaler/actions", query: map[string]check{
 			"scope": checkKey, "state": checkActionState, "since": checkTime, "until": checkTime,
 			"limit": between(1, state.MaxHistoryLimit), "cursor": checkActionsCursor,
@@ -84,11 +86,11 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/autoscaler/drain/cancel", Changing: true, query: map[string]check{}},
 		{Method: http.MethodGet, Path: "/autoscaler/jobs", query: map[string]check{}},
 		{Method: http.MethodPost, Path: "/autoscaler/jobs", Changing: true, query: map[string]check{}},
-		{Method: http.MethodGet, Path: "/autoscaler/explain", query: map[string]check{
+		{Method: http.MethodGet, Path: "/autoscaler/explain", ofLeader: true, query: map[string]check{
 			"scope": checkKey, "id": checkID, "at": checkTime,
 		}, required: "scope"},
 		{Method: http.MethodPost, Path: "/autoscaler/backtest", Changing: true, query: map[string]check{}},
-		{Method: http.MethodGet, Path: eventsPath, query: scope},
+		{Method: http.MethodGet, Path: eventsPath, ofLeader: true, query: scope},
 		{Method: http.MethodPost, Path: WebhookPath, Changing: true},
 	}
 }

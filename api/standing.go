@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -45,19 +47,17 @@ func (s *server) standing(ctx context.Context) standing {
 	return out
 }
 
-// leaderName is who leads, as the store has it: where this replica does not, people
-// have to look there. Empty if it does, or nobody knows.
-func (s *server) leaderName(ctx context.Context) string {
-	if s.Store == nil || s.Board.Leader() {
+// leads reports whether the replica that was asked leads: one that passed the
+// request on does not.
+func (s *server) leads(c echo.Context) bool { return s.Board.Leader() && !forwarded(c) }
+
+// leaderName is who leads, as the store has it, where the replica that was asked
+// does not. Empty if it does, or nobody knows.
+func (s *server) leaderName(c echo.Context) string {
+	if s.leaders == nil || s.leads(c) {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	row, err := state.Leaders(s.Store).Get(ctx, state.EpochKey)
-	if err != nil {
-		s.Logger.Error("reading who leads failed", "err", err)
-	}
-	return row.Value.Holder
+	return s.leaders.name(c.Request().Context())
 }
 
 func rowsByKey[T any](rows []state.Row[T]) map[string]T {

@@ -69,6 +69,13 @@ func (s *service) handler(ctx context.Context) (http.Handler, error) {
 		Options:  api.Options{Board: s.board, Store: s.store, Stopping: ctx.Done(), Reload: s.reload, Logger: s.logger, Health: s.health, Jobs: submitter{s}, Drains: drains{s}},
 		Acceptor: acceptor{s}, Gatherer: s, Registry: s.registry,
 	}
+	if !s.alone {
+		client, err := leaderClient(s.running.Load().Web)
+		if err != nil {
+			return nil, err
+		}
+		o.Forward = &api.Forward{Self: s.identity, Client: client}
+	}
 	if s.samples.embedded != nil {
 		aside, err := s.samples.embedded.Aside(source.EngineOptions{MaxSamples: promapi.MaxSamples, Timeout: promapi.Patience, Logger: s.logger})
 		if err != nil {

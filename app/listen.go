@@ -14,8 +14,10 @@ import (
 // web.Options.
 func listen(ctx context.Context, c config.Web, ownBounds bool, logger *slog.Logger) (*web.Server, error) {
 	hosts := slices.Clone(c.AllowedHosts)
-	if u, err := url.Parse(c.ExternalURL); err == nil && u.Hostname() != "" {
-		hosts = append(hosts, u.Hostname())
+	for _, address := range []string{c.ExternalURL, c.AdvertiseURL} {
+		if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+			hosts = append(hosts, u.Hostname())
+		}
 	}
 	return web.Listen(ctx, web.Options{
 		ListenAddress: c.ListenAddress, ConfigFile: c.ConfigFile, BearerTokensFile: c.BearerTokensFile,

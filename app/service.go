@@ -42,7 +42,9 @@ type service struct {
 	// elector says when this process leads; with alone, it leads from its start.
 	elector leadership.Elector
 	alone   bool
-	board   *evaluator.Board
+	// identity names this process and no other.
+	identity string
+	board    *evaluator.Board
 	// engines are the clusters that drains ask.
 	engines engines
 	server  *web.Server
@@ -75,7 +77,8 @@ func newService(ctx context.Context, o Options) (*service, error) {
 	s := &service{
 		load: o.Load, hup: o.Hangup, cfg: cfg, registry: NewRegistry(), board: evaluator.NewBoard(0), begun: make(chan struct{}),
 		stopping: ctx, reloading: make(chan struct{}, 1), watch: newClusterWatch(),
-		contact: contact.New(cfg.State.Type, storePlace(cfg), nil),
+		identity: identity(),
+		contact:  contact.New(cfg.State.Type, storePlace(cfg), nil),
 	}
 	s.running.Store(cfg)
 	if s.logger, s.level, err = NewLogger(o.Log, cfg.Log); err != nil {
@@ -96,7 +99,7 @@ func (s *service) open(ctx context.Context) (err error) {
 	maker := s.cfg.Elector()
 	s.alone = maker.Alone()
 	if s.elector, err = maker.Elect(ctx, leadership.Env{
-		Store: s.store, Opened: s.cfg.Store(), Holder: holder(), Identity: identity(), Logger: s.logger,
+		Store: s.store, Opened: s.cfg.Store(), Holder: holder(), Identity: s.identity, URL: s.advertisedURL, Logger: s.logger,
 	}); err != nil {
 		return err
 	}

@@ -85,6 +85,11 @@ type Web struct {
 	// ExternalURL is under which users reach the service, for links in alerts;
 	// empty: made from the host name and the port.
 	ExternalURL string `yaml:"external_url" check:"url"`
+	// AdvertiseURL is where other replicas reach this one; empty: made from what is
+	// listened on.
+	AdvertiseURL string `yaml:"advertise_url" check:"url"`
+	// Leader is how a replica that does not lead asks the one that does.
+	Leader Leader `yaml:"leader"`
 	// ConfigFile has TLS and basic_auth_users in the format of Prometheus'
 	// exporter toolkit; empty: neither.
 	ConfigFile string `yaml:"config_file" check:"file"`
@@ -100,6 +105,31 @@ type Web struct {
 	// EnableLifecycle lets /-/reload pass without a credential on a loopback
 	// address. Only the flag --web.enable-lifecycle sets it.
 	EnableLifecycle bool `yaml:"enable_lifecycle" check:"flagonly"`
+}
+
+// Leader is the way from a replica that does not lead to the one that does. No
+// credential is added to what was asked.
+type Leader struct {
+	TLSConfig LeaderTLS `yaml:"tls_config"`
+}
+
+// LeaderTLS says which certificate the leader must have, and which one it is
+// shown.
+type LeaderTLS struct {
+	// CAFile has the authorities that are trusted; empty: those of the system.
+	CAFile string `yaml:"ca_file" check:"file"`
+	// ServerName is the name that the leader's certificate must have; empty: the
+	// host of its URL.
+	ServerName string `yaml:"server_name"`
+	// CertFile and KeyFile are a certificate of ours, for servers that want one of
+	// their clients.
+	CertFile string `yaml:"cert_file" check:"file"`
+	KeyFile  string `yaml:"key_file" check:"file"`
+}
+
+// Prometheus has them in the form of Prometheus' clients.
+func (t *LeaderTLS) Prometheus() promconfig.TLSConfig {
+	return promconfig.TLSConfig{CAFile: t.CAFile, ServerName: t.ServerName, CertFile: t.CertFile, KeyFile: t.KeyFile}
 }
 
 // Prometheus is a server that speaks the HTTP API of Prometheus.

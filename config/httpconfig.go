@@ -10,8 +10,10 @@ import (
 
 // checkHTTP checks every http_config, wherever it stands: which credentials
 // exclude each other. It also brings those into one form that can be written in
-// two.
+// two. How the leader is asked is checked, too.
 func (c *Config) checkHTTP(r *report) {
+	leader := c.Web.Leader.TLSConfig.Prometheus()
+	r.tlsConfig(&leader, "web.leader.tls_config")
 	w := &clients{report: r, schema: schema(c.kinds)}
 	w.section(reflect.ValueOf(c).Elem(), document.Root[Config](), "")
 }

@@ -54,6 +54,8 @@ func (c *chain) service(ctx context.Context) {
 		}
 	}
 	switch {
+	case status.LeaderError != "":
+		c.bad(linkService, shown, "docs/high-availability.md, Reads on any replica", "%s", status.LeaderError)
 	case len(status.Scopes) == 0:
 		c.bad(linkService, shown, "see the links zeta, prometheus and series: a scope appears with its first sample of workers.current", "it runs and has no scope")
 	case len(invalid) > 0:

@@ -101,6 +101,13 @@ func TestChartWritesConfigurations(t *testing.T) {
 		answer, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s: %s\n%s", name, answer, local)
 	}
+	// Replicas that act know their own address, and get to each other.
+	for flags, n := range map[string]int{"active.enabled=true": 1, "active.enabled=false": 0} {
+		out, err := runHelm(t, "", "template", "zs", ".", "--kube-version=1.33.0", "--set", flags, "-s", "templates/scaler.yaml", "-s", "templates/network.yaml")
+		require.NoError(t, err, out)
+		require.Equal(t, n, strings.Count(out, "name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}"), out)
+		require.Equal(t, 2*n, strings.Count(out, "- podSelector:"), out)
+	}
 	_, err := runHelm(t, "", "lint", "--strict", ".")
 	require.NoError(t, err)
 	// Prometheus raises the alerts about scopes where the service does not push them.

@@ -45,7 +45,10 @@ type Candidate struct {
 	Store state.Store
 	// Identity names this process and no other, ever.
 	Identity string
-	Timing   Timing
+	// URL says where the others reach this process while it leads; nil says
+	// nothing.
+	URL    func() string
+	Timing Timing
 	// Clock tells the time with its monotonic reading.
 	Clock  func() time.Time
 	Logger *slog.Logger
@@ -162,7 +165,11 @@ func (c *Candidate) term(parent context.Context, l *leading, atLeast uint64, los
 		<-watched
 	}()
 	since := state.Instant(c.Clock())
-	epoch, err := Raise(ctx, c.Store, NewLeader{Holder: c.Identity, Since: since, AtLeast: atLeast, Leads: l.leads})
+	next := NewLeader{Holder: c.Identity, Since: since, AtLeast: atLeast, Leads: l.leads}
+	if c.URL != nil {
+		next.URL = c.URL()
+	}
+	epoch, err := Raise(ctx, c.Store, next)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.Logger.Error("cannot lead: the epoch was not raised; giving the lease up", "err", err)

@@ -27,7 +27,11 @@ type Env struct {
 	Opened state.Opener
 	// Holder names this process for people; Identity names it and no other, ever.
 	Holder, Identity string
-	Logger           *slog.Logger
+	// URL is where other replicas reach this process, empty for nowhere. It is
+	// asked for at the beginning of each term, and used by electors that are not
+	// alone. Nil is nowhere.
+	URL    func() string
+	Logger *slog.Logger
 }
 
 // Elector says when this process leads.

@@ -38,6 +38,8 @@ type NewLeader struct {
 	// Holder names the process, for people.
 	Holder string
 	Since  time.Time
+	// URL is where other replicas reach the process, empty for nowhere.
+	URL string
 	// AtLeast is the least epoch that will do, for stores that forget.
 	AtLeast uint64
 	// Leads, if not nil, is asked before every attempt: who lost leadership
@@ -56,7 +58,7 @@ func Raise(ctx context.Context, s state.Store, l NewLeader) (uint64, error) {
 				lost = l.Leads()
 			}
 			epoch := max(old.Value.Epoch+1, l.AtLeast)
-			return state.LeaderRecord{Epoch: epoch, Holder: l.Holder, Since: l.Since}, nil, lost == nil
+			return state.LeaderRecord{Epoch: epoch, Holder: l.Holder, Since: l.Since, URL: l.URL}, nil, lost == nil
 		})
 	if err := errors.Join(err, lost); err != nil {
 		return 0, err

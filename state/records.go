@@ -36,6 +36,8 @@ type LeaderRecord struct {
 	// Holder names the process, for people only.
 	Holder string    `json:"holder,omitempty"`
 	Since  time.Time `json:"since"`
+	// URL is where the other replicas reach the process, empty if it has told none.
+	URL string `json:"url,omitempty"`
 }
 
 // Ramp is the state of step policy exponential between two rounds (spec 1.8).

@@ -136,6 +136,9 @@ func loopback(a net.Addr) bool {
 // Addr is the address that was opened.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
+// TLS reports whether it speaks TLS.
+func (s *Server) TLS() bool { return s.file.TLS != nil }
+
 // Serve answers until ctx ends, then lets running requests finish for some
 // seconds.
 func (s *Server) Serve(ctx context.Context, h http.Handler) error {
@@ -149,7 +152,7 @@ func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 	s.connections.hook(srv)
 	done := make(chan error, 1)
 	go func() { done <- s.serve(srv) }()
-	s.o.Logger.Info("listening", "address", s.Addr().String(), "tls", s.file.TLS != nil)
+	s.o.Logger.Info("listening", "address", s.Addr().String(), "tls", s.TLS())
 	select {
 	case err := <-done:
 		return fmt.Errorf("serving on %s: %w", s.Addr(), err)
@@ -172,7 +175,7 @@ func ignoreDeadline(err error) error {
 }
 
 func (s *Server) serve(srv *http.Server) error {
-	if s.file.TLS == nil {
+	if !s.TLS() {
 		return srv.Serve(s.listener)
 	}
 	srv.TLSConfig = s.file.TLS.server(s.file.HTTP.protocols(), s.o.Logger)

@@ -75,7 +75,11 @@ func statusText(status api.Status, out outputFormat, s screen) (string, error) {
 func troubles(status *api.Status) string {
 	h := status.Health()
 	var b strings.Builder
-	for _, line := range h.Troubles() {
+	lines := h.Troubles()
+	if status.LeaderError != "" {
+		lines = append([]string{status.LeaderError}, lines...)
+	}
+	for _, line := range lines {
 		b.WriteString("! " + plain(line) + "\n")
 	}
 	if b.Len() > 0 {
@@ -88,7 +92,10 @@ func scopesText(status *api.Status, s screen) string {
 	if !status.Leader && status.LeaderName != "" {
 		follower := *status
 		follower.LeaderName = ""
-		return "This replica does not lead: ask " + plain(status.LeaderName) + ".\n" + scopesText(&follower, s)
+		return "This replica does not lead; " + plain(status.LeaderName) + " decides.\n" + scopesText(&follower, s)
+	}
+	if status.LeaderError != "" {
+		return "No scopes are shown: only the leader knows them.\n"
 	}
 	if len(status.Scopes) == 0 {
 		if status.NextTick != nil {

@@ -57,6 +57,37 @@ func TestRightsOfADrain(t *testing.T) {
 	}
 }
 
+// Replicas that act know their own address, and get to each other: one that does
+// not lead has reads answered by the one that does.
+func TestReplicasReachEachOther(t *testing.T) {
+	seen := 0
+	for _, o := range objects(t, "active") {
+		if o.GetName() != "zeta-scaler" {
+			continue
+		}
+		text, err := o.AsYAML()
+		require.NoError(t, err)
+		switch o.GetKind() {
+		case "Deployment":
+			require.Contains(t, string(text), "fieldPath: status.podIP")
+			require.Contains(t, string(text), "name: POD_IP")
+			require.Contains(t, string(text), "name: GOMEMLIMIT")
+			seen++
+		case "NetworkPolicy":
+			m, err := o.Map()
+			require.NoError(t, err)
+			spec := m["spec"].(map[string]any)
+			self := map[string]any{"app.kubernetes.io/name": "zeta-scaler", "app.kubernetes.io/component": "scaler"}
+			peers := []any{map[string]any{"podSelector": map[string]any{"matchLabels": self}}}
+			ports := []any{map[string]any{"port": "http", "protocol": "TCP"}}
+			require.Contains(t, spec["ingress"], map[string]any{"from": peers, "ports": ports})
+			require.Contains(t, spec["egress"], map[string]any{"to": peers, "ports": ports})
+			seen++
+		}
+	}
+	require.Equal(t, 2, seen)
+}
+
 // No rule is wider than it has to be: no wildcard, nothing of the cluster, no secrets, no pods.
 func TestRightsAreFew(t *testing.T) {
 	for _, o := range objects(t, "active") {

@@ -72,7 +72,7 @@ func newServe(t *testing.T, name, feed, schema string, hosts ...string) *server 
 	write("rules.yaml", serveRules)
 	write("tokens", token+"\n")
 	write("db-password", Password+"\n")
-	file := write("zeta-scaler.yml", fmt.Sprintf(`web: {listen_address: %q, bearer_tokens_file: tokens}
+	file := write("zeta-scaler.yml", fmt.Sprintf(`web: {listen_address: %q, advertise_url: "http://%s", bearer_tokens_file: tokens}
 embedded:
   path: tsdb
   scrape_configs:
@@ -80,7 +80,7 @@ embedded:
 rule_sets: [{file: rules.yaml}]
 state: {type: postgres, hosts: [%s], schema: %s, password_file: db-password, sslmode: disable, timeout: 1s}
 leadership: {type: postgres, lease_duration: 6s, renew_deadline: 4s, retry_period: 300ms}
-`, s.address, feed, strings.Join(behind, ", "), schema))
+`, s.address, s.address, feed, strings.Join(behind, ", "), schema))
 	s.command = harness.Command{Name: name, Path: lab.Build(t, program), Args: []string{"serve", "--config.file=" + file}, Dir: dir}
 	return s
 }
@@ -202,6 +202,7 @@ func TestServeOnPostgres(t *testing.T) {
 		p.replicas = append(p.replicas, r)
 	}
 	leader, follower := p.leader(t)
+	p.readsGoToTheLeader(t)
 	p.pause(t, follower)
 
 	t.Run("the leader is killed", func(t *testing.T) {
@@ -209,7 +210,9 @@ func TestServeOnPostgres(t *testing.T) {
 		leader.Kill()
 		p.takesOver(t, follower, before)
 		leader.start(t, p.owner)
+		p.readsGoToTheLeader(t)
 	})
+	t.Run("the leader is frozen", p.frozen)
 	t.Run("the leader is cut off", func(t *testing.T) {
 		leader, follower := p.leader(t)
 		before := p.epoch(t)
@@ -260,6 +263,72 @@ func TestServeOnPostgres(t *testing.T) {
 	})
 	t.Run("the pause is still there", p.paused)
 	t.Run("the password is nowhere", p.noSecrets)
+}
+
+// readsGoToTheLeader asks the replica that does not lead, as people and programs
+// do, and gets what the leader decides.
+func (p *servePair) readsGoToTheLeader(t *testing.T) {
+	t.Helper()
+	leader, follower := p.leader(t)
+	harness.Wait(t, patience, follower.Name+" shows what "+leader.Name+" decides", func(ctx context.Context) error {
+		for path, want := range map[string][]string{
+			"/autoscaler/status":             {`"leader":false`, fmt.Sprintf("/%d/", leader.PID()), `"scope":"prod"`, `"action":"SCALE_OUT"`},
+			"/autoscaler/explain?scope=prod": {`"action":"SCALE_OUT"`},
+			"/":                              {"This replica does not lead", "?scope=prod"},
+			"/?scope=prod":                   {"This replica does not lead", "SCALE_OUT"},
+		} {
+			page, err := harness.Get(ctx, follower.url(path))
+			if err != nil {
+				return err
+			}
+			for _, text := range want {
+				if !strings.Contains(page, text) {
+					return fmt.Errorf("%s has no %q", path, text)
+				}
+			}
+		}
+		return nil
+	})
+	cmd := exec.CommandContext(t.Context(), follower.command.Path, "status", "--server="+follower.url(""))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "This replica does not lead")
+	require.Contains(t, string(out), "SCALE_OUT")
+	page, err := harness.Get(t.Context(), follower.url("/metrics"))
+	require.NoError(t, err)
+	require.NotContains(t, page, "\nseatunnel_autoscaler_", "its metrics are its own")
+}
+
+// frozen: a leader that hangs does not make the other one hang, which says what
+// is the matter until it leads itself.
+func (p *servePair) frozen(t *testing.T) {
+	leader, follower := p.leader(t)
+	before := p.epoch(t)
+	require.NoError(t, leader.Freeze())
+	harness.Wait(t, patience, follower.Name+" says that the leader gives no answer, or leads", func(ctx context.Context) error {
+		page, took, err := harness.GetTimed(ctx, follower.url("/autoscaler/status"))
+		if err == nil && !strings.Contains(page, `"leaderError":"This replica does not lead, and the leader `) && !strings.Contains(page, `"leader":true`) {
+			err = fmt.Errorf("after %s it said %.300s", took, page)
+		}
+		return err
+	})
+	harness.Wait(t, patience, follower.Name+" leads", func(ctx context.Context) error {
+		yes, err := follower.leads(ctx)
+		if err == nil && !yes {
+			err = fmt.Errorf("it does not")
+		}
+		return err
+	})
+	require.Greater(t, p.epoch(t), before)
+	require.NoError(t, leader.Thaw())
+	harness.Wait(t, patience, leader.Name+" knows that it leads no longer", func(ctx context.Context) error {
+		yes, err := leader.leads(ctx)
+		if err == nil && yes {
+			err = fmt.Errorf("it leads")
+		}
+		return err
+	})
+	p.readsGoToTheLeader(t)
 }
 
 // pause pauses a scope by way of a replica, whether or not it leads.

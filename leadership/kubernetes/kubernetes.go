@@ -37,6 +37,9 @@ type Options struct {
 	// Identity names this process and no other, ever: a pod's name alone will not
 	// do where a container can restart.
 	Identity string
+	// URL says where other replicas reach this process while it leads; nil says
+	// nothing.
+	URL func() string
 	// Logger gets changes of leadership; nil discards them.
 	Logger *slog.Logger
 	// Clock tells the time with its monotonic reading; nil is time.Now.
@@ -106,7 +109,7 @@ func newCandidate(o Options, client *kube.Client) *leadership.Candidate {
 			elector:   elector{name: o.Name, identity: o.Identity, duration: o.LeaseDuration},
 			namespace: o.Namespace, clock: o.Clock, leases: kube.In[lease](client, kube.Leases, o.Namespace),
 		},
-		Store: o.Store, Identity: o.Identity, Timing: o.Timing, Clock: o.Clock, Logger: o.Logger,
+		Store: o.Store, Identity: o.Identity, URL: o.URL, Timing: o.Timing, Clock: o.Clock, Logger: o.Logger,
 	}
 }
 

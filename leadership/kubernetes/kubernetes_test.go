@@ -38,7 +38,7 @@ func begin(t *testing.T, api *kubetest.Server, store state.Store, name string, s
 	r := &replica{
 		terms: make(chan leadership.Term, 10), ended: make(chan time.Time, 10), done: make(chan error, 1),
 	}
-	o := Options{Store: store, Identity: name}
+	o := Options{Store: store, Identity: name, URL: func() string { return "http://" + name + ":9880" }}
 	require.NoError(t, o.setDefaults())
 	client := api.Client(t, func(*http.Request) kubetest.Fate {
 		if r.cut.Load() {
@@ -86,6 +86,7 @@ func TestTakeoverFromALeaderThatIsCutOff(t *testing.T) {
 		who, err := state.Leaders(store).Get(t.Context(), state.EpochKey)
 		require.NoError(t, err)
 		require.Equal(t, "second", who.Value.Holder)
+		require.Equal(t, "http://second:9880", who.Value.URL)
 
 		// It comes back, and waits for its turn.
 		first.cut.Store(false)

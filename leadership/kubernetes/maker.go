@@ -30,7 +30,7 @@ func (o *Options) Elect(_ context.Context, e leadership.Env) (leadership.Elector
 	}
 	with := *o
 	with.Namespace, with.Name, with.Kubeconfig = store.Place()
-	with.Store, with.Identity, with.Logger = e.Store, e.Identity, e.Logger
+	with.Store, with.Identity, with.URL, with.Logger = e.Store, e.Identity, e.URL, e.Logger
 	return contender{with}, nil
 }
 

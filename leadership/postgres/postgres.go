@@ -59,7 +59,7 @@ func (o *Options) Elect(_ context.Context, e leadership.Env) (leadership.Elector
 		return nil, err
 	}
 	c := newCandidate(tableIn{db}, timing, e.Identity, time.Now)
-	c.Store, c.Logger = e.Store, e.Logger
+	c.Store, c.URL, c.Logger = e.Store, e.URL, e.Logger
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

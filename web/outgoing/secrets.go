@@ -30,8 +30,9 @@ const mask = "<secret>"
 // open reports whether a header holds no secret.
 func open(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
-	case "Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key",
-		"Referer", "Transfer-Encoding", "User-Agent", "X-Scope-Orgid", "X-Zeta-Scaler-Epoch", "X-Zeta-Scaler-Event":
+	case "Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "If-None-Match",
+		"Last-Event-Id", "Referer", "Transfer-Encoding", "User-Agent", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
+		"X-Scope-Orgid", "X-Zeta-Scaler-Epoch", "X-Zeta-Scaler-Event", "X-Zeta-Scaler-Forwarded-By":
 		return true
 	}
 	return strings.HasPrefix(name, ":") // HTTP/2 has method, host and path here
