@@ -19,16 +19,19 @@ import (
 )
 
 const (
-	// forwardedBy names the replica that passes a read on. Whoever gets one never
+	// forwardedBy names the replica that passes a request on. Whoever gets one never
 	// passes it on again.
 	forwardedBy = "X-Zeta-Scaler-Forwarded-By"
-	// epochHeader is the epoch of the leader that answers such a read: what comes
+	// epochHeader is the epoch of the leader that answers such a request: what comes
 	// without it comes from somebody else.
 	epochHeader = "X-Zeta-Scaler-Epoch"
 	// forwardTimeout is how long the leader may take until it begins to answer, and
 	// then between two pieces; pastTimeout is that for what has to be computed first.
 	forwardTimeout = 5 * time.Second
 	pastTimeout    = storeTimeout + pastPatience
+	// maxNotification is the largest of Alertmanager's notifications that is passed
+	// on, in bytes.
+	maxNotification = 8 << 20
 	// silentStream is how long a stream of events may say nothing.
 	silentStream = 3 * heartbeat
 	// leaderError is the key of a request of which the leader was asked in vain.
@@ -44,7 +47,7 @@ type Forward struct {
 	Client *outgoing.Client
 }
 
-// forwarder passes reads on.
+// forwarder passes requests on.
 type forwarder struct {
 	*leaders
 	client *outgoing.Client
@@ -68,16 +71,15 @@ func (s *server) leading() {
 
 // passedOn are the headers of a request that the leader gets, beside who asks.
 func passedOn() []string {
-	return []string{"Accept", "Accept-Encoding", "Authorization", "If-None-Match", "Last-Event-Id"}
+	return []string{"Accept", "Accept-Encoding", "Authorization", "Content-Type", "If-None-Match", "Last-Event-Id"}
 }
 
-// forward is the way of a read of what only the leader knows: from a replica
-// that does not lead, to the leader.
+// forward is the way of what only the leader can answer: from a replica that does
+// not lead, to the leader.
 func (s *server) forward(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		r := c.Request()
 		switch {
-		case r.Method != http.MethodGet && r.Method != http.MethodHead, !s.ofLeader(c):
+		case !s.ofLeader(c):
 			return next(c)
 		case s.Board.Leader():
 			if forwarded(c) {
@@ -113,9 +115,18 @@ func ofReplicaToo(c echo.Context) bool {
 	return false
 }
 
-// ofLeader reports whether only the leader knows what is asked for. A file of the
-// page is asked of it if the page is of another version than this replica.
+// ofLeader reports whether only the leader can answer. A file of the page is
+// asked of it if the page is of another version than this replica. Of what
+// changes something it is Alertmanager's notification alone, which comes again if
+// it is not taken, and may come more than once.
 func (s *server) ofLeader(c echo.Context) bool {
+	r := c.Request()
+	if r.Method == http.MethodPost && c.Path() == WebhookPath {
+		return s.Webhook != nil && r.ContentLength > 0 && r.ContentLength <= maxNotification
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
 	if c.Path() == staticPath {
 		version := c.QueryParam("v")
 		return version != "" && s.page.assets[c.Param("name")].digest != version
@@ -159,6 +170,8 @@ func (s *server) ask(c echo.Context) (why string) {
 	}
 	if q := c.QueryParams(); q.Has("at") || q.Has("id") || c.Path() == signalsPath {
 		e.patience = pastTimeout
+	} else if c.Path() == WebhookPath {
+		e.patience = storeTimeout
 	}
 	e.pass(s.forwarder, target, c.Request())
 	switch {
@@ -184,7 +197,7 @@ func (s *server) endsWithRole(ctx context.Context, cancel context.CancelCauseFun
 	}()
 }
 
-// exchange is one read that is passed on.
+// exchange is one request that is passed on.
 type exchange struct {
 	w        *pieces
 	ctx      context.Context //nolint:containedctx // of this one request
@@ -233,7 +246,10 @@ func rewrite(p *httputil.ProxyRequest, target *url.URL, self string) {
 	p.SetXForwarded()
 	p.Out.Header.Set(forwardedBy, self)
 	p.Out.URL.RawQuery = p.In.URL.RawQuery // the leader says what is wrong with it
-	p.Out.Body, p.Out.ContentLength, p.Out.TransferEncoding, p.Out.RequestURI = nil, 0, nil, ""
+	p.Out.RequestURI = ""
+	if p.In.Method != http.MethodPost {
+		p.Out.Body, p.Out.ContentLength, p.Out.TransferEncoding = nil, 0, nil
+	}
 }
 
 // take looks at what answers before anything of it is passed on.

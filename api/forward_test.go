@@ -127,7 +127,7 @@ func TestWhatAFollowerAnswersItself(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		serve(h, httptest.NewRequestWithContext(ctx, route.Method, target, http.NoBody))
 		cancel()
-		require.Equal(t, route.ofLeader, asked.Load() > before, "%s %s", route.Method, route.Path)
+		require.Equal(t, route.ofLeader, asked.Load() > before, "%s %s", route.Method, route.Path) // a notification has a body
 	}
 	for _, path := range []string{"/metrics", "/-/healthy", "/-/ready", "/openapi.yaml", "/runbook", "/history", "/autoscaler/history", "/autoscaler/config"} {
 		require.Equal(t, http.StatusOK, call(h, "GET", path).Code, path)
@@ -143,6 +143,38 @@ func TestWhatAFollowerAnswersItself(t *testing.T) {
 	require.EqualValues(t, 8, asked.Load())
 	call(h, "GET", "/static/page.css?v=0123456789abcdef")
 	require.EqualValues(t, 9, asked.Load())
+}
+
+// Alertmanager's notification is taken by the leader, whichever replica gets it;
+// if it is not, Alertmanager tries again.
+func TestNotificationsGoToTheLeader(t *testing.T) {
+	r := newRoles(t)
+	var got string
+	r.leader.Webhook = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		got = req.Header.Get("Content-Type") + " " + req.Header.Get("Authorization") + " " + string(body)
+		_, _ = io.WriteString(w, `{"results":[],"truncatedAlerts":0}`)
+	})
+	front := httptest.NewServer(newHandler(t, r.leader))
+	defer front.Close()
+	r.follower.Webhook = http.NotFoundHandler() // it would have to say that it does not lead
+	r.tell(t, front.URL)
+	h := r.following(t)
+	notify := func(body io.Reader) *httptest.ResponseRecorder {
+		req := httptest.NewRequest("POST", WebhookPath, body)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer of-alertmanager")
+		return serve(h, req)
+	}
+	rec := notify(strings.NewReader(`{"alerts":[]}`))
+	require.Equal(t, http.StatusOK, rec.Code, rec.Body)
+	require.Equal(t, `application/json Bearer of-alertmanager {"alerts":[]}`, got)
+	require.Equal(t, http.StatusNotFound, notify(strings.NewReader(strings.Repeat(" ", maxNotification+1))).Code, "too large: this replica says so")
+
+	front.Close()
+	rec = notify(strings.NewReader(`{"alerts":[]}`))
+	require.Equal(t, http.StatusServiceUnavailable, rec.Code, "to try again")
+	require.Contains(t, rec.Body.String(), "gives no answer")
 }
 
 // The leader gets who asks, the caller's credential, and nothing that it does not

@@ -1,7 +1,11 @@
 package app
 
 import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,4 +36,30 @@ func TestWhereAReplicaIsReached(t *testing.T) {
 			require.Equal(t, tt.want, advertised(config.Web{ListenAddress: tt.listen, AdvertiseURL: tt.set}, tt.tls, tt.pod))
 		})
 	}
+}
+
+// The leader's certificate is checked as the configuration says, and the error
+// names the key to set.
+func TestTheLeadersCertificateIsChecked(t *testing.T) {
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("a credential of ours was sent")
+		}
+	}))
+	defer srv.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600))
+	ask := func(tls config.LeaderTLS) error {
+		client, err := leaderClient(config.Web{Leader: config.Leader{TLSConfig: tls}})
+		require.NoError(t, err)
+		defer client.CloseIdleConnections()
+		reply, err := client.Get(t.Context(), srv.URL)
+		if err != nil {
+			return err
+		}
+		return reply.Body.Close()
+	}
+	require.ErrorContains(t, ask(config.LeaderTLS{}), "set web.leader.tls_config.ca_file to the authority that signed")
+	require.NoError(t, ask(config.LeaderTLS{CAFile: ca, ServerName: "example.com"}))
+	require.ErrorContains(t, ask(config.LeaderTLS{CAFile: ca, ServerName: "other.test"}), "web.leader.tls_config.server_name")
 }

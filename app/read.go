@@ -29,6 +29,14 @@ func (s *service) logRead(cfg *config.Config) {
 		}
 		s.logger.Info("asks Prometheus", "urls", strings.Join(urls, " "))
 	}
+	if !s.alone {
+		if u := s.advertisedURL(); u != "" {
+			s.logger.Info("other replicas reach this one", "url", u)
+		} else {
+			s.logger.Warn("other replicas cannot reach this one, which listens on this machine alone: while it leads they have no answer for people; set web.advertise_url",
+				"listen_address", cfg.Web.ListenAddress)
+		}
+	}
 	s.logger.Info("keeps its state", "type", cfg.State.Type, "path", storePlace(cfg))
 	if page := externalURL(s.opened(cfg.Web)); page != "" {
 		s.logger.Info("page for people", "url", strings.TrimRight(page, "/")+"/")

@@ -289,6 +289,15 @@ func (p *servePair) readsGoToTheLeader(t *testing.T) {
 		}
 		return nil
 	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, follower.url("/webhook/alertmanager"), strings.NewReader(
+		`{"version":"4","groupKey":"e2e","status":"firing","receiver":"scaler","alerts":[]}`))
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode, "the leader takes a notification that comes to the other one")
 	cmd := exec.CommandContext(t.Context(), follower.command.Path, "status", "--server="+follower.url(""))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
