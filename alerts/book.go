@@ -99,6 +99,7 @@ func (s *scopeAlerts) wanted(ev *scaling.Evaluation) map[string]map[string]strin
 	}
 	s.since = since
 	s.keepUnknown(ev, wanted)
+	s.keepPage(ActionFailed, wanted)
 	// A short loss of the worker count keeps the generation, and with it what
 	// was asked for (spec 1.9).
 	if ev.Recommendation.Row == scaling.RowWorkersUnknown {
@@ -124,12 +125,23 @@ func (s *scopeAlerts) keepUnknown(ev *scaling.Evaluation, wanted map[string]map[
 		switch name := a.labels[labelName]; name {
 		case AtMaxWorkers, UnsatisfiableDemand, ScalingIneffective:
 			wanted[a.identity] = a.labels
-		case MetricsInvalid, ActionFailed:
-			for id, labels := range wanted {
-				if labels[labelName] == name && a.labels[labelSeverity] == Page && labels[labelSeverity] != Page {
-					delete(wanted, id)
-					wanted[a.identity] = a.labels
-				}
+		case MetricsInvalid:
+			s.keepPage(name, wanted)
+		}
+	}
+}
+
+// keepPage keeps an alert that lasts as urgent as it was: the severity is a label, and
+// another one would be another alert. It may become more urgent, which is news.
+func (s *scopeAlerts) keepPage(name string, wanted map[string]map[string]string) {
+	for _, a := range s.alerts {
+		if !a.active() || a.labels[labelName] != name || a.labels[labelSeverity] != Page {
+			continue
+		}
+		for id, labels := range wanted {
+			if labels[labelName] == name && labels[labelSeverity] != Page {
+				delete(wanted, id)
+				wanted[a.identity] = a.labels
 			}
 		}
 	}

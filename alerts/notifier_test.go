@@ -217,6 +217,34 @@ func TestSeverityFollowsTheShortage(t *testing.T) {
 	})
 }
 
+// One failure is one alert: its severity may rise while it lasts, and never falls.
+func TestAFailureIsOneAlert(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := build(t, []string{"a"}, nil)
+		defer w.end()
+		heard := func(ev scaling.Evaluation) map[string]bool {
+			w.ticks(3, ev)
+			out := map[string]bool{}
+			for _, p := range w.ams["a"].take() {
+				if p.name() == alerts.ActionFailed {
+					out[p.Labels["severity"]] = p.resolved()
+				}
+			}
+			return out
+		}
+		require.Equal(t, map[string]bool{"warning": false}, heard(withAction(steady(), scaling.ActionFailed)))
+		require.Equal(t, map[string]bool{"warning": true, "page": false}, heard(withAction(scaleOut(2), scaling.ActionFailed)), "that is news")
+		for range 30 {
+			over := heard(withAction(steady(), scaling.ActionFailed))
+			require.False(t, over["page"], "the shortage is over, the failure is not")
+			if again, sent := over["warning"]; sent {
+				require.True(t, again, "no other alert begins")
+			}
+		}
+		require.True(t, heard(withAction(steady(), scaling.ActionSucceeded))["page"])
+	})
+}
+
 func TestScopeThatIsGoneIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := build(t, []string{"a"}, nil)

@@ -174,7 +174,7 @@ func interval(evaluations []scaling.Evaluation) float64 {
 // writePage fills in what every page shows. It renders before it writes, so
 // that an error of the template is an error of the request.
 func (s *server) writePage(c echo.Context, status int, view pageView) error {
-	view.Leader, view.Epoch, view.Nav = s.leads(c), s.Board.Epoch(), navViews(c.Path())
+	view.Leader, view.Epoch, view.Nav = s.leads(c), s.Board.Epoch(), s.navViews(c.Path())
 	view.LeaderName, view.Now = s.leaderName(c), instant(s.Now())
 	h := s.health()
 	view.Troubles = h.Troubles()

@@ -132,7 +132,7 @@ var blockerEnds = map[string]string{
 	scaling.BlockerMaxWorkers:      "until max_workers is raised, or nothing asks for more",
 	scaling.BlockerCooldown:        "a rest after an action",
 	scaling.BlockerFailureBackoff:  "a rest after a failure",
-	scaling.BlockerActionInFlight:  "until the action that is under way is over",
+	scaling.BlockerActionInFlight:  "until the action or drain that is under way is over",
 	scaling.BlockerBooting:         "until the workers that were asked for have registered",
 	scaling.BlockerNextRound:       "until the next round of the step policy",
 	scaling.BlockerPaused:          "until somebody resumes it",

@@ -95,10 +95,11 @@ type navView struct {
 	Current    bool
 }
 
-func navViews(path string) []navView {
+// navViews leave out a page that this process does not serve.
+func (s *server) navViews(path string) []navView {
 	out := []navView{{URL: "./", Words: "Scopes", Current: path == "/"}}
 	for _, p := range pageRoutes() {
-		if p.aside {
+		if p.aside || p.path == "/config" && (s.Store == nil || s.Settings == nil) {
 			continue
 		}
 		out = append(out, navView{URL: p.path[1:], Words: p.words, Current: p.path == path})

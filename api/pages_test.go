@@ -102,9 +102,19 @@ func TestPagesAreLinked(t *testing.T) {
 				require.Equal(t, p.words, text(n))
 			}
 		}
-		for _, to := range navViews("/") {
+		for _, to := range (&server{Options: options(t)}).navViews("/") {
 			require.True(t, links[to.URL], "%s does not lead to %s", p.path, to.URL)
 		}
+	}
+}
+
+// A process without settings, such as the demo, does not lead to a page that it does
+// not serve.
+func TestAPageThatIsNotServedIsNotLinked(t *testing.T) {
+	o := options(t)
+	o.Settings = nil
+	for _, n := range named(pageOf(t, o, "/"), "a") {
+		require.NotEqual(t, "config", attribute(n, "href"))
 	}
 }
 

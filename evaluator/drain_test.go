@@ -32,6 +32,24 @@ func idleFor(t *testing.T) (*live, *memory.Store) {
 	return l, store
 }
 
+// While a worker is emptied the blocker says until when that has to be done; an older
+// action's deadline is not taken for it.
+func TestADrainSaysWhenItHasToBeDone(t *testing.T) {
+	rs := fixture()
+	o := overlay{
+		execution: map[string]state.ExecutionRecord{"a": {Deadline: at(rs, 90)}},
+		drain:     map[string]state.DrainRecord{"a": {Open: &scaling.Drain{State: scaling.DrainDraining, Deadline: at(rs, 130)}}},
+	}
+	s := &scopeState{Scope: scaling.Scope{Key: "a"}}
+	l := o.limits(s, nil, at(rs, 100))
+	require.True(t, l.ActionInFlight)
+	require.Equal(t, at(rs, 130), l.ActionDeadline)
+	o.drain["a"].Open.State = scaling.DrainDecommissioning
+	l = o.limits(s, nil, at(rs, 100))
+	require.True(t, l.ActionInFlight)
+	require.Zero(t, l.ActionDeadline, "nobody knows")
+}
+
 // A drain in flight, and its cooldown, hold the next one; a worker that waits in
 // PENDING, and one that is gone, do not.
 func TestDrainLimits(t *testing.T) {

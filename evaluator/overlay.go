@@ -115,7 +115,12 @@ func (o *overlay) limits(s *scopeState, ruleSet *scaling.Bounds, at time.Time) s
 		l.Tried = e.HeldFor(at, o.control[s.Key].ResumedAt, global.ResumedAt)
 	}
 	if d, ok := o.drain[s.Key]; ok {
-		l.ActionInFlight = l.ActionInFlight || d.Changing()
+		if d.Changing() && !l.ActionInFlight {
+			l.ActionInFlight, l.ActionDeadline = true, time.Time{}
+			if d.Open.State == scaling.DrainDraining {
+				l.ActionDeadline = d.Open.Deadline // then the worker is empty, or the drain goes back
+			}
+		}
 		if d.CooldownUntil.After(l.CooldownUntil) {
 			l.CooldownUntil = d.CooldownUntil
 		}
