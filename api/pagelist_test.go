@@ -302,3 +302,17 @@ func TestNotesOfAScope(t *testing.T) {
 	stale = 0
 	require.NotContains(t, fmt.Sprint(notes(&ev, &standing{}, time.Now())), "young sample")
 }
+
+// One is one, beside whatever unit.
+func TestOneIsSingular(t *testing.T) {
+	o := options(t)
+	ev := scaleOut("prod", scaling.Label{Name: "cluster", Value: "prod"})
+	ev.Inputs[0].Value = scaling.Known(1)
+	ev.Inputs[0].Unit = "workers"
+	o.Board = &fakeBoard{evaluations: []scaling.Evaluation{ev}}
+	require.Contains(t, mainOf(t, o, "/?scope=prod"), "oldest_blocked_job blocking 1 worker ")
+	require.Contains(t, mainOf(t, o, "/?q=nothing"), "The only scope is not like that.")
+	late := o.Now().Add(seconds(600))
+	o.Now = func() time.Time { return late }
+	require.Contains(t, mainOf(t, o, "/"), "Out of date: 1 of 1 scope had no evaluation")
+}

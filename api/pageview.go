@@ -371,10 +371,8 @@ func threshold(t *float64) string {
 
 func measured(in *scaling.Input) string {
 	switch {
-	case in.Value.Known && in.Unit != "" && in.Unit != "ratio":
-		return number(in.Value.Number) + " " + in.Unit
 	case in.Value.Known:
-		return number(in.Value.Number)
+		return scaling.Quantity(number(in.Value.Number), in.Unit)
 	case in.Reason != "":
 		return "unknown (" + in.Reason + ")"
 	default:

@@ -114,7 +114,7 @@ func (s *server) noScope(key string) error {
 	for _, ev := range s.Board.Evaluations() {
 		names = append(names, ev.Scope.Shown())
 	}
-	switch near := nearNames(shown, names); {
+	switch near := document.Meant(shown, names, nearScopes); {
 	case len(near) > 0:
 		detail += "; did you mean " + oneOf(near) + "?"
 	case len(names) == 0:
@@ -125,20 +125,4 @@ func (s *server) noScope(key string) error {
 		detail += fmt.Sprintf("; there are %d others", len(names))
 	}
 	return refuse(http.StatusNotFound, detail)
-}
-
-// nearNames are those that a text is a part of, and those that it is a slip of.
-func nearNames(text string, names []string) []string {
-	var out []string
-	for _, name := range names {
-		if text != "" && len(out) < nearScopes && strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
-			out = append(out, name)
-		}
-	}
-	for _, name := range document.Near(text, names, nearScopes) {
-		if len(out) < nearScopes && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
 }

@@ -29,7 +29,13 @@ type Report struct {
 	// Failures are expressions that had no value at some ticks.
 	Failures []*Failure `json:"failures"`
 	Scopes   []*Scope   `json:"scopes"`
+
+	others []string
 }
+
+// Others are the keys of scopes that were there, too, and were not asked for; of
+// very many the first. A run that goes on from a checkpoint knows those since then.
+func (r *Report) Others() []string { return r.others }
 
 // RuleSet is one of the rule sets.
 type RuleSet struct {

@@ -223,6 +223,7 @@ func same(a, b *int) bool { return a == nil && b == nil || a != nil && b != nil 
 // conclude says what the period lacks.
 func (t *tally) conclude() {
 	r := t.report
+	r.others = t.sides[0].replay.Others()
 	if r.Ticks == 0 {
 		if !r.Partial {
 			t.note("No tick lies in the period.")

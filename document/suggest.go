@@ -38,6 +38,23 @@ func Near(word string, choices []string, n int) []string {
 	return out
 }
 
+// Meant returns at most n choices that a text is a part of, and after them those that
+// it may be a slip of, as Near has it.
+func Meant(text string, choices []string, n int) []string {
+	var out []string
+	for _, c := range choices {
+		if text != "" && len(out) < n && strings.Contains(strings.ToLower(c), strings.ToLower(text)) {
+			out = append(out, c)
+		}
+	}
+	for _, c := range Near(text, choices, n) {
+		if len(out) < n && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // DidYouMean is Nearest as a hint; without a near choice it lists all.
 func DidYouMean(word string, choices []string) string {
 	if n := Nearest(word, choices); n != "" {

@@ -16,6 +16,9 @@ import (
 // the service down. It is twice what the service is built for.
 const maxScopes = 20000
 
+// maxOthers bounds how many scopes are remembered that were not asked for.
+const maxOthers = 1000
+
 // group evaluates all scopes of one active rule set. Its ticks are the set's; one
 // query per expression serves every scope. It belongs to one goroutine.
 type group struct {
@@ -35,6 +38,8 @@ type group struct {
 	configured  map[string]bool
 	// only are the keys of the scopes that are let in; none is all.
 	only []string
+	// others are the keys of scopes that were not let in for that, at most maxOthers.
+	others map[string]bool
 	// limitsOf overlays a scope's limits for a tick.
 	limitsOf func(*scopeState, time.Time) scaling.Limits
 	// generationOf is the last generation of a scope that was there before.
@@ -156,8 +161,13 @@ func (g *group) discoverScope(ls labels.Labels, at int64) *scopeState {
 	if !g.discover || !ok || g.configured[string(key)] {
 		return nil
 	}
-	if len(g.only) > 0 && !slices.Contains(g.only, scaling.NewScope(g.scopes.labelsOf(ls)).Key) {
-		return nil
+	if len(g.only) > 0 {
+		if key := scaling.NewScope(g.scopes.labelsOf(ls)).Key; !slices.Contains(g.only, key) {
+			if len(g.others) < maxOthers {
+				g.others[key] = true
+			}
+			return nil
+		}
 	}
 	if len(g.scopes.sorted) >= maxScopes {
 		g.refused++

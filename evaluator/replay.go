@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -132,7 +133,7 @@ func NewReplayer(o ReplayOptions) (*Replayer, error) {
 	for i := range o.Shadows {
 		g.shadows = append(g.shadows, i+1)
 	}
-	g.only = o.Scopes
+	g.only, g.others = o.Scopes, map[string]bool{}
 	g.generationOf = func(string) uint64 { return 0 }
 	none := overlay{}
 	g.limitsOf = func(s *scopeState, at time.Time) scaling.Limits {
@@ -177,6 +178,10 @@ func phaseOf(t time.Time, interval time.Duration) time.Duration {
 	step := interval.Milliseconds()
 	return time.Duration(((t.UnixMilli()%step)+step)%step) * time.Millisecond
 }
+
+// Others are the keys of scopes that were there and are not judged for want of a
+// place in Scopes, in their order; of very many the first.
+func (r *Replayer) Others() []string { return slices.Sorted(maps.Keys(r.g.others)) }
 
 // Queries are the expressions that every tick needs.
 func (r *Replayer) Queries() []Query { return r.g.queries }

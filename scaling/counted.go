@@ -1,6 +1,10 @@
 package scaling
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // count is a number of things.
 type count interface {
@@ -18,4 +22,22 @@ func Plural[N count](n N, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// Quantity is a number, as somebody has written it, beside its unit: "1 worker",
+// "2 workers". Ratios and what has no unit are the number alone.
+func Quantity(number, unit string) string {
+	switch {
+	case unit == "" || unit == "ratio":
+		return number
+	case number == "1" && slices.Contains(countedUnits(), unit):
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return number + " " + unit
+}
+
+// countedUnits are the units that have a singular. Rule sets may have others, such
+// as "ms", of which nobody knows whether they are plurals.
+func countedUnits() []string {
+	return []string{"jobs", "rejections", "requests", "seconds", UnitSlots, "tasks", "workers"}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/app/kinds"
 	"github.com/zeta-scaler/zeta-scaler/backtest"
 	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
@@ -153,15 +155,37 @@ func (f *backtestFlags) run(cmd *cobra.Command, args []string, out outputFormat)
 	return noneMissing(o.Scopes, report)
 }
 
+// nearScopes is how many scopes are named at most that may be meant.
+const nearScopes = 3
+
 // noneMissing refuses scopes that were asked for and are not in a report: a slip
 // is no quiet past.
 func noneMissing(keys []string, report *backtest.Report) error {
 	for _, key := range keys {
 		if !slices.ContainsFunc(report.Scopes, func(s *backtest.Scope) bool { return s.Scope.Key == key }) {
-			return fmt.Errorf("there is no scope %q in the period; without --scope every scope is reported", scaling.ShownKey(key))
+			return fmt.Errorf("there is no scope %q in the period; %s", scaling.ShownKey(key), otherScopes(key, report))
 		}
 	}
 	return nil
+}
+
+// otherScopes says which scopes of the period may be meant.
+func otherScopes(key string, report *backtest.Report) string {
+	var names []string
+	for _, s := range report.Scopes {
+		names = append(names, s.Scope.Shown())
+	}
+	for _, other := range report.Others() {
+		names = append(names, scaling.ShownKey(other))
+	}
+	near := document.Meant(scaling.ShownKey(key), names, nearScopes)
+	if len(near) == 0 {
+		return "without --scope every scope is reported"
+	}
+	for i := range near {
+		near[i] = strconv.Quote(near[i])
+	}
+	return "did you mean " + document.OneOf(near) + "?"
 }
 
 // writable says before a long run, and not after it, that what it is to write has no

@@ -171,7 +171,7 @@ each expression give, how long does it take, and is the retention long enough.`,
 	checker(cmd, func(ctx context.Context, file string) verdict {
 		rs, err := rules.ParseFile(file)
 		if err != nil {
-			return failed(file, err)
+			return failed(file, notOfPack(file, err))
 		}
 		v := verdict{
 			File: file, OK: true, Diagnostics: append([]document.Diagnostic{}, rs.Warnings...),

@@ -332,3 +332,9 @@ func TestColoursAreForTerminals(t *testing.T) {
 	table.add("FAILED", "x")
 	require.Equal(t, "A       B\n\x1b[31mFAILED\x1b[0m  x\n", table.text(screen{colour: true}), "colours take no room")
 }
+
+func TestValuesBesideTheirUnits(t *testing.T) {
+	require.Equal(t, "1 worker", valueText(scaling.Known(1), "workers", ""))
+	require.Equal(t, "0.8", valueText(scaling.Known(0.8), "ratio", ""))
+	require.Equal(t, "unknown (absent)", valueText(scaling.Value{}, "slots", "absent"))
+}

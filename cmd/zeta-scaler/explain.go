@@ -208,10 +208,8 @@ func valueText(v scaling.Value, unit, reason string) string {
 		return "unknown (" + reason + ")"
 	case !v.Known:
 		return "unknown"
-	case unit == "" || unit == "ratio":
-		return numberText(v.Number)
 	}
-	return numberText(v.Number) + " " + unit
+	return scaling.Quantity(numberText(v.Number), unit)
 }
 
 func numberText(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

@@ -166,12 +166,23 @@ func packOrFile(name string) (*rules.RuleSet, error) {
 		return rs, err
 	}
 	rs, err := rules.ParseFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if strings.HasSuffix(name, rules.ChangedName("")) {
-			_, _, err = rules.Pack(name)
-			return nil, err
-		}
-		return nil, fmt.Errorf("%w; the embedded rule sets are %s", err, strings.Join(rules.Packs(), ", "))
+	if err = notOfPack(name, err); errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; the embedded rule sets are %s", err, strings.Join(rules.Packs(), ", "))
 	}
 	return rs, err
+}
+
+// notOfPack is the error of reading a file; where its name is that of a pack, it says
+// how to get a file of that.
+func notOfPack(name string, err error) error {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case strings.HasSuffix(name, rules.ChangedName("")):
+		_, _, err = rules.Pack(name)
+		return err
+	case slices.Contains(rules.Packs(), name):
+		return fmt.Errorf("%s is a pack, which is part of this program, and no file: write it to one with zeta-scaler rules show %s > my-rules.yaml, and give that", name, name)
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/zeta"
 )
 
@@ -45,7 +46,8 @@ func FromZeta(ctx context.Context, h History, name string, slots int) (w *Worklo
 		past.add(ended)
 	}
 	if running := overview.RunningJobs; running.Known && running.Value > 0 {
-		past.note("%d jobs that run or wait now have not ended, and are missing", running.Value)
+		past.note("%s now %s not ended, and %s missing", scaling.Plural(running.Value, "1 job that runs or waits", fmt.Sprintf("%d jobs that run or wait", running.Value)),
+			scaling.Plural(running.Value, "has", "have"), scaling.Plural(running.Value, "is", "are"))
 	}
 	w, err = past.workload(name)
 	return w, past.notes, err
@@ -73,16 +75,17 @@ func (p *past) add(ended zeta.EndedJobs) {
 		}
 	}
 	if ended.Cut != nil {
-		p.note("the reply was cut off after %d jobs: %s", len(ended.Jobs), ended.Cut)
+		p.note("the reply was cut off after %s: %s", scaling.Counted(len(ended.Jobs), "job"), ended.Cut)
 	}
 }
 
 func (p *past) workload(name string) (*Workload, error) {
 	if p.odd > 0 {
-		p.note("%d jobs have no time that can be read, and are missing", p.odd)
+		p.note("%s %s no time that can be read, and %s missing", scaling.Counted(p.odd, "job"), scaling.Plural(p.odd, "has", "have"), scaling.Plural(p.odd, "is", "are"))
 	}
 	if p.rejected > 0 {
-		p.note("%d jobs found no slots: how long they would have run is not known, and they are missing", p.rejected)
+		p.note("%s found no slots: how long %s would have run is not known, and %s missing", scaling.Counted(p.rejected, "job"),
+			scaling.Plural(p.rejected, "it", "they"), scaling.Plural(p.rejected, "it is", "they are"))
 	}
 	if len(p.jobs) == 0 {
 		return nil, fmt.Errorf("reading the history of %s: %w", name, errNoHistory)
@@ -92,17 +95,17 @@ func (p *past) workload(name string) (*Workload, error) {
 	})
 	if extra := len(p.jobs) - maxJobs; extra > 0 {
 		p.jobs = p.jobs[extra:]
-		p.note("the oldest %d jobs are missing: a workload has at most %d", extra, maxJobs)
+		p.note("the oldest %s missing: a workload has at most %d", scaling.Plural(extra, "job is", fmt.Sprintf("%d jobs are", extra)), maxJobs)
 	}
 	first, last := p.jobs[0].Created, p.jobs[len(p.jobs)-1].Created
 	if last.Sub(first) > maxLength {
 		return nil, fmt.Errorf("reading the history of %s: from %s to %s is longer than %s", name, first, last, maxLength)
 	}
-	p.note("%d jobs, submitted from %s to %s by the server's clock", len(p.jobs), first.Format(time.DateTime), last.Format(time.DateTime))
+	p.note("%s, submitted from %s to %s by the server's clock", scaling.Counted(len(p.jobs), "job"), first.Format(time.DateTime), last.Format(time.DateTime))
 	p.note("a job's length is estimated by the time from its submission to its end, waiting included")
 	p.note("its slots are estimated by %d for each pipeline: Zeta's history does not tell how parallel they were", p.slots)
 	p.note("whether it was a stream is guessed: those that were cancelled count as such")
-	w := &Workload{Name: name, Summary: fmt.Sprintf("%d jobs of Zeta's history", len(p.jobs)), Length: last.Sub(first) + tail, Conditions: DefaultConditions()}
+	w := &Workload{Name: name, Summary: scaling.Counted(len(p.jobs), "job") + " of Zeta's history", Length: last.Sub(first) + tail, Conditions: DefaultConditions()}
 	for _, j := range p.jobs {
 		kind := Batch
 		if j.Status == zeta.Canceled {

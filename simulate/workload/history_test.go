@@ -58,7 +58,7 @@ func TestFromZeta(t *testing.T) {
 		zeta.Finished: {}, zeta.Canceled: {}, zeta.Failed: {Jobs: []zeta.EndedJob{{Rejected: true}}},
 	}, "prod", 2)
 	require.ErrorContains(t, err, "reading the history of prod: it has no job that ended")
-	require.Contains(t, strings.Join(notes, "\n"), "1 jobs found no slots")
+	require.Contains(t, strings.Join(notes, "\n"), "1 job found no slots: how long it would have run is not known, and it is missing")
 	_, _, err = FromZeta(t.Context(), told{}, "prod", 2)
 	require.ErrorContains(t, err, "FINISHED jobs: status 500")
 	_, _, err = FromZeta(t.Context(), told{}, "prod", 0)
