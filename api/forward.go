@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -155,7 +157,7 @@ func (s *server) ask(c echo.Context) (why string) {
 	if c.Path() == eventsPath {
 		leave, err := s.enterStream()
 		if err != nil {
-			return err.Error()
+			return asFailure(err, c).Detail
 		}
 		defer leave()
 		s.endsWithRole(ctx, cancel)
@@ -165,9 +167,10 @@ func (s *server) ask(c echo.Context) (why string) {
 		return why
 	}
 	e := &exchange{
-		ctx: ctx, cancel: cancel, patience: forwardTimeout, epoch: record.Epoch, w: &pieces{ResponseWriter: c.Response()},
-		answered: func() { s.forwarder.note(&record, nil) },
+		ctx: ctx, cancel: cancel, patience: forwardTimeout, epoch: record.Epoch, began: s.Now(),
+		w: &pieces{ResponseWriter: c.Response(), header: http.Header{}}, sent: &upload{ReadCloser: c.Request().Body},
 	}
+	e.answered = func() { s.forwarder.note(&record, e.began, nil, true) }
 	if q := c.QueryParams(); q.Has("at") || q.Has("id") || c.Path() == signalsPath {
 		e.patience = pastTimeout
 	} else if c.Path() == WebhookPath {
@@ -179,8 +182,10 @@ func (s *server) ask(c echo.Context) (why string) {
 		return "" // or whoever asked is gone
 	case errors.Is(e.err, errRole):
 		return errRole.Error()
+	case e.sent.unfinished.Load():
+		return fmt.Sprintf("What was sent did not come whole, so that the leader could not be asked (%s).", e.err)
 	}
-	return s.forwarder.note(&record, e.err)
+	return s.forwarder.note(&record, e.began, e.err, e.spoken)
 }
 
 // endsWithRole ends a stream of the leader's events when this replica leads
@@ -204,8 +209,13 @@ type exchange struct {
 	cancel   context.CancelCauseFunc
 	patience time.Duration
 	epoch    uint64
-	// answered is called when the leader begins to answer.
+	began    time.Time
+	// sent is the body of the request.
+	sent *upload
+	// answered is called when the leader begins to answer; spoken says that
+	// somebody did, be it the leader or not.
 	answered func()
+	spoken   bool
 	err      error
 }
 
@@ -218,6 +228,7 @@ func (e *exchange) pass(f *forwarder, target *url.URL, r *http.Request) {
 		Rewrite: func(p *httputil.ProxyRequest) { rewrite(p, target, f.self) },
 		ModifyResponse: func(resp *http.Response) error {
 			begins.Stop()
+			e.spoken = true
 			return e.take(resp)
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
@@ -226,7 +237,21 @@ func (e *exchange) pass(f *forwarder, target *url.URL, r *http.Request) {
 			}
 		},
 	}
-	proxy.ServeHTTP(e.w, r.WithContext(e.ctx))
+	in := r.WithContext(e.ctx)
+	in.Header, in.Body = passed(r.Header), e.sent
+	proxy.ServeHTTP(e.w, in)
+}
+
+// passed are the headers that the leader gets. The proxy itself sees no others: it
+// fails on some, which would be taken for the leader's silence.
+func passed(from http.Header) http.Header {
+	to := http.Header{}
+	for _, name := range passedOn() {
+		if values := from[name]; len(values) > 0 {
+			to[name] = values
+		}
+	}
+	return to
 }
 
 func noAnswer(patience time.Duration) error {
@@ -235,13 +260,6 @@ func noAnswer(patience time.Duration) error {
 
 // rewrite makes the request that the leader gets.
 func rewrite(p *httputil.ProxyRequest, target *url.URL, self string) {
-	header := http.Header{}
-	for _, name := range passedOn() {
-		if values := p.In.Header[name]; len(values) > 0 {
-			header[name] = values
-		}
-	}
-	p.Out.Header = header
 	p.SetURL(target)
 	p.SetXForwarded()
 	p.Out.Header.Set(forwardedBy, self)
@@ -264,9 +282,6 @@ func (e *exchange) take(resp *http.Response) error {
 		return errors.New("an earlier leader answered")
 	}
 	resp.Header.Del(epochHeader)
-	for name := range resp.Header {
-		e.w.Header().Del(name) // the leader has set its own
-	}
 	body := &heard{ReadCloser: http.MaxBytesReader(nil, resp.Body, maxReply), patience: e.patience, cancel: e.cancel}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		body.ReadCloser, body.patience, e.w.stream = resp.Body, silentStream, true
@@ -293,11 +308,43 @@ func (h *heard) Read(p []byte) (int, error) {
 	return h.ReadCloser.Read(p)
 }
 
-// pieces gives each piece of a stream a deadline of its own, as that of the server
-// is for whole replies.
+// upload is a body on its way to the leader.
+type upload struct {
+	io.ReadCloser
+	// unfinished is true while more of it is waited for, and once it has failed:
+	// then it is its sender's that nobody answers.
+	unfinished atomic.Bool
+}
+
+// Read reads the next piece.
+func (u *upload) Read(p []byte) (int, error) {
+	u.unfinished.Store(true)
+	n, err := u.ReadCloser.Read(p)
+	u.unfinished.Store(err != nil && !errors.Is(err, io.EOF))
+	return n, err
+}
+
+// pieces writes the leader's answer: its headers in place of ours that have the
+// same names, nothing of what came before it, and each piece of a stream with a
+// deadline of its own, as that of the server is for whole replies.
 type pieces struct {
 	http.ResponseWriter
+	// header are those of the answer, until it begins.
+	header http.Header
 	stream bool
+}
+
+// Header are the headers of the answer.
+func (w *pieces) Header() http.Header { return w.header }
+
+// WriteHeader begins the answer. An informational one, of a proxy in front of the
+// leader, begins nothing.
+func (w *pieces) WriteHeader(status int) {
+	if status < http.StatusOK {
+		return
+	}
+	maps.Copy(w.ResponseWriter.Header(), w.header)
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write writes a piece.

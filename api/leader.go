@@ -119,20 +119,26 @@ func (l *leaders) paused(r *state.LeaderRecord) string {
 }
 
 // note takes the outcome of asking a leader and returns what people are told of
-// an error.
-func (l *leaders) note(r *state.LeaderRecord, err error) (why string) {
-	l.asked.Note(err, "leader", r.Holder, "url", r.URL)
+// an error. Where somebody has spoken, if only to refuse, nobody needs to be kept
+// from asking again: it costs no time.
+func (l *leaders) note(r *state.LeaderRecord, began time.Time, err error, spoken bool) (why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.epoch != r.Epoch {
-		l.epoch, l.answers = r.Epoch, contact.New(r.Holder, r.URL, l.clock)
+		l.epoch, l.answers, l.pausedUntil = r.Epoch, contact.New(r.Holder, r.URL, l.clock), time.Time{}
 	}
+	if last := l.answers.Status().LastAnswer; err != nil && last != nil && last.After(began) {
+		return fmt.Sprintf("This replica does not lead, and %s, at %s, answers others, but not this (%s). Try again.", who(r), r.URL, err)
+	}
+	l.asked.Note(err, "leader", r.Holder, "url", r.URL)
 	l.answers.Note(err)
-	l.pausedUntil = time.Time{}
 	if err == nil {
+		l.pausedUntil = time.Time{}
 		return ""
 	}
-	l.pausedUntil = l.clock().Add(leaderPause)
+	if !spoken {
+		l.pausedUntil = l.clock().Add(leaderPause)
+	}
 	return l.silent(r)
 }
 
