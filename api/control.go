@@ -89,7 +89,7 @@ func (s *server) scopeOf(ctx context.Context, scope Optional[string]) (string, e
 	case scope.Value == nil || *scope.Value == "":
 		return "", refuse(http.StatusBadRequest, `invalid body: "scope" is empty; leave it out to mean the whole service`)
 	}
-	key, err := s.keyOf(*scope.Value)
+	key, err := s.changedKey(*scope.Value)
 	if err != nil {
 		return "", err
 	}

@@ -101,7 +101,7 @@ func (s *server) checkDrain(scope *string, worker Optional[string]) (string, err
 	case len(valueOf(worker)) > maxKey || strings.ContainsFunc(valueOf(worker), unprintable):
 		return "", refuse(http.StatusBadRequest, `invalid body: "worker" is too long or has control characters`)
 	}
-	key, err := s.keyOf(*scope)
+	key, err := s.changedKey(*scope)
 	if err != nil {
 		return "", err
 	}

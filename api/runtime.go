@@ -234,7 +234,7 @@ func (s *server) changedScopes(ctx context.Context, changes []ScopeChange) ([]st
 			return nil, refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "scopes[%d].scope" has %d bytes, expected 1 to %d`, i, len(ch.Scope), maxKey))
 		}
 		var err error
-		if ch.Scope, err = s.keyOf(ch.Scope); err != nil {
+		if ch.Scope, err = s.changedKey(ch.Scope); err != nil {
 			return nil, err
 		}
 		if slices.Contains(keys[:i], ch.Scope) {

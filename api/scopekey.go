@@ -46,29 +46,83 @@ func (s *server) keyOf(text string) (string, error) {
 	if _, ok := s.Board.Evaluation(text); ok || text == "" || s.configured(text).Listed {
 		return text, nil
 	}
-	evaluations := s.Board.Evaluations()
-	meant := func(is func(*scaling.Scope) bool) (keys []string) {
-		for i := range evaluations {
-			if scope := &evaluations[i].Scope; is(scope) {
-				keys = append(keys, scope.Key)
-			}
-		}
-		return keys
-	}
-	keys := meant(func(scope *scaling.Scope) bool { return scope.Shown() == text })
-	if len(keys) == 0 {
-		values, labels := inAnyOrder(scaling.ShownKey(text), "/"), inAnyOrder(text, ",")
-		keys = meant(func(scope *scaling.Scope) bool {
-			return inAnyOrder(scope.Shown(), "/") == values || inAnyOrder(labelled(scope), ",") == labels
-		})
-	}
-	switch len(keys) {
+	switch keys := s.meant(text); len(keys) {
 	case 0:
 		return scaling.SpelledKey(text), nil
 	case 1:
 		return keys[0], nil
+	default:
+		return "", ambiguous(text, keys)
 	}
-	return "", refuse(http.StatusBadRequest, fmt.Sprintf("scope %q may be %s: write the one that is meant like this", handler.Shown(text), oneOf(keys)))
+}
+
+// changedKey is the key of the scope that a change is about. A change hits no scope
+// but the one that is named: what may be a key is a key, of a scope that is gone or
+// not yet found, too; values count in the order of the key, and labels if all of
+// them are given. The key need not be that of any scope.
+func (s *server) changedKey(text string) (string, error) {
+	spelled, literal := scaling.SpelledKey(text), scaling.LiteralKey(text)
+	if spelled == text {
+		return text, nil
+	}
+	keys := s.knownKeys(func(scope *scaling.Scope) bool { return strings.Contains(text, ",") && hasLabels(scope, text) })
+	if alike := s.knownKeys(func(scope *scaling.Scope) bool { return scope.Shown() == text }); len(alike) > 0 {
+		keys = append(append(keys, alike...), literal)
+	}
+	if literal != spelled { // "%2F" may stand for "/" or for itself
+		keys = append(keys, spelled, literal)
+	}
+	slices.Sort(keys)
+	switch keys = slices.Compact(keys); len(keys) {
+	case 0:
+		return literal, nil
+	case 1:
+		return keys[0], nil
+	default:
+		return "", ambiguous(text, keys)
+	}
+}
+
+func ambiguous(text string, keys []string) error {
+	return refuse(http.StatusBadRequest, fmt.Sprintf("scope %q may be %s: write the one that is meant like this", handler.Shown(text), oneOf(keys)))
+}
+
+// meant are the keys of the scopes that somebody who looks is likely to mean.
+func (s *server) meant(text string) []string {
+	keys := s.knownKeys(func(scope *scaling.Scope) bool { return scope.Shown() == text })
+	if len(keys) > 0 {
+		return keys
+	}
+	values, labels := inAnyOrder(scaling.ShownKey(text), "/"), inAnyOrder(text, ",")
+	return s.knownKeys(func(scope *scaling.Scope) bool {
+		return inAnyOrder(scope.Shown(), "/") == values || inAnyOrder(labelled(scope), ",") == labels
+	})
+}
+
+// knownKeys are the keys of the scopes of the last tick that are as is says.
+func (s *server) knownKeys(is func(*scaling.Scope) bool) (keys []string) {
+	evaluations := s.Board.Evaluations()
+	for i := range evaluations {
+		if scope := &evaluations[i].Scope; is(scope) {
+			keys = append(keys, scope.Key)
+		}
+	}
+	return keys
+}
+
+// hasLabels reports whether a text names all labels of a scope, and nothing else. A
+// value with a comma cannot be named like this.
+func hasLabels(scope *scaling.Scope, text string) bool {
+	parts := strings.Split(text, ",")
+	if len(parts) != len(scope.Labels) {
+		return false
+	}
+	for _, l := range scope.Labels {
+		if !slices.Contains(parts, l.Name+"="+l.Value) {
+			return false
+		}
+	}
+	return true
 }
 
 // labelled are the labels of a scope in words, such as cluster=prod,queue=etl.
@@ -110,11 +164,10 @@ func (s *server) noScope(key string) error {
 	if !s.Board.Leader() {
 		return refuse(http.StatusNotFound, detail+"; this replica does not lead and may know none")
 	}
-	var names []string
-	for _, ev := range s.Board.Evaluations() {
-		names = append(names, ev.Scope.Shown())
-	}
-	switch near := document.Meant(shown, names, nearScopes); {
+	names := unmistakable(s.knownKeys(func(*scaling.Scope) bool { return true }))
+	switch near, meant := document.Meant(shown, names, nearScopes), s.meant(shown); {
+	case len(meant) > 0:
+		detail += "; did you mean " + oneOf(unmistakable(meant)) + "?"
 	case len(near) > 0:
 		detail += "; did you mean " + oneOf(near) + "?"
 	case len(names) == 0:
@@ -125,4 +178,15 @@ func (s *server) noScope(key string) error {
 		detail += fmt.Sprintf("; there are %d others", len(names))
 	}
 	return refuse(http.StatusNotFound, detail)
+}
+
+// unmistakable are keys as people read them, where that means nothing else.
+func unmistakable(keys []string) []string {
+	out := make([]string, len(keys))
+	for i, key := range keys {
+		if out[i] = scaling.ShownKey(key); scaling.SpelledKey(out[i]) != key {
+			out[i] = key
+		}
+	}
+	return out
 }

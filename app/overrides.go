@@ -82,7 +82,7 @@ func takeBack(key string, r state.ControlRecord, now time.Time) string {
 	timed := func(name scaling.BoundName) bool {
 		return slices.ContainsFunc(r.Timed(now), func(b scaling.TimedBound) bool { return b.Bound == name })
 	}
-	out := "zeta-scaler config set --scope " + key
+	out := "zeta-scaler config set --scope " + scaling.Argument(key)
 	if r.MinWorkers != nil || timed(scaling.MinWorkers) {
 		out += " --min-workers configured"
 	}

@@ -184,5 +184,5 @@ func TestAControlRecordThatCannotBeRead(t *testing.T) {
 	require.Contains(t, log.String(), "decoding control record")
 	l = newLive(t, src, store, fixtureConfig(rs, scaling.DefaultBounds()), 2)
 	l.tick(t, at(rs, 105))
-	require.Contains(t, l.rec.last["b"].LimitsChange.String(), "zeta-scaler pause --scope b or resume --scope b writes it anew")
+	require.Contains(t, l.rec.last["b"].LimitsChange.String(), "zeta-scaler pause b --reason WHY or zeta-scaler resume b writes it anew")
 }

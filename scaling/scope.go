@@ -48,6 +48,24 @@ func SpelledKey(shown string) string {
 	return eachPart(shown, func(part string) string { return url.PathEscape(decoded(part)) })
 }
 
+// LiteralKey is the key of the scope with just these values, none of them with a
+// "/": unlike SpelledKey it takes nothing for encoded.
+func LiteralKey(shown string) string { return eachPart(shown, url.PathEscape) }
+
+// Argument is a key as a shell takes it for one word: a value may have a "&" or a
+// "$", and commands are copied from what people are told.
+func Argument(key string) string {
+	if key != "" && !strings.ContainsFunc(key, unsafeInShell) {
+		return key
+	}
+	return "'" + strings.ReplaceAll(key, "'", `'\''`) + "'"
+}
+
+func unsafeInShell(r rune) bool {
+	letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	return !letter && !strings.ContainsRune("-_./%:@+=", r)
+}
+
 func decoded(part string) string {
 	if v, err := url.PathUnescape(part); err == nil {
 		return v

@@ -25,5 +25,17 @@ func TestKeysAndWhatIsShown(t *testing.T) {
 		if !strings.ContainsAny(strings.Join(values, ""), "/%") {
 			require.Equal(t, scope.Key, scaling.SpelledKey(scope.Shown()))
 		}
+		if !strings.Contains(strings.Join(values, ""), "/") {
+			require.Equal(t, scope.Key, scaling.LiteralKey(scope.Shown()))
+		}
 	})
+}
+
+func TestAKeyIsOneWordOfAShell(t *testing.T) {
+	for key, want := range map[string]string{
+		"prod/etl-1.a_b": "prod/etl-1.a_b", "K%C3%B6ln%20&%20Bonn/etl": "'K%C3%B6ln%20&%20Bonn/etl'",
+		"a&reboot": "'a&reboot'", "$HOME": "'$HOME'", "~": "'~'", "it's": `'it'\''s'`, "": "''",
+	} {
+		require.Equal(t, want, scaling.Argument(key))
+	}
 }

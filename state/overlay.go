@@ -82,10 +82,10 @@ func (e *Effective) conflict(why, counts string) {
 // UnreadableControl says that what was set for a scope cannot be decoded, for the
 // whole service with GlobalKey.
 func UnreadableControl(key string) string {
-	what, scope := "for this scope", " --scope "+key
+	what, scope := "for this scope", " "+scaling.Argument(key)
 	if key == GlobalKey {
 		what, scope = "for the whole service", ""
 	}
 	return "what was set " + what + " at run time cannot be read: nothing is carried out; zeta-scaler pause" + scope +
-		" or resume" + scope + " writes it anew"
+		" --reason WHY or zeta-scaler resume" + scope + " writes it anew"
 }
