@@ -144,7 +144,11 @@ func (p *Parts) told(first ...evaluator.Publisher) []evaluator.Publisher {
 	if !p.NamesHeads || p.Source == nil {
 		return all
 	}
+	// A query that is not answered within half of its time has another replica asked.
 	patience := headPatience
+	if p.QueryTimeout > 0 {
+		patience = min(patience, p.QueryTimeout/4)
+	}
 	if p.Stepped {
 		patience = max(patience, p.QueryTimeout)
 	}
