@@ -49,13 +49,25 @@ func advertised(w config.Web, tls bool, pod string) string {
 	switch {
 	case host == "localhost", err == nil && ip.IsLoopback():
 		return ""
-	case host == "", err == nil && ip.IsUnspecified():
+	case everywhere(host):
 		if host = pod; host == "" {
 			if host, err = os.Hostname(); err != nil {
 				return ""
 			}
 		}
 	}
+	return address(host, port, tls)
+}
+
+// everywhere reports whether a host that is listened on stands for every address
+// of this machine.
+func everywhere(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
+// address is the URL of a server.
+func address(host, port string, tls bool) string {
 	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
 	if tls {
 		u.Scheme = "https"

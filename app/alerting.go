@@ -8,11 +8,11 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/config"
 )
 
-// alertSettings are what the configuration says about alerts; without
-// Alertmanagers nothing is sent.
-func alertSettings(cfg *config.Config) alerts.Settings {
+// alertSettings are what the configuration says about alerts, whose links lead to
+// page; without Alertmanagers nothing is sent.
+func alertSettings(cfg *config.Config, page string) alerts.Settings {
 	s := alerts.Settings{
-		ResendDelay: cfg.Alerting.ResendDelay, QueueCapacity: cfg.Alerting.QueueCapacity, ExternalURL: externalURL(cfg.Web),
+		ResendDelay: cfg.Alerting.ResendDelay, QueueCapacity: cfg.Alerting.QueueCapacity, ExternalURL: page,
 		RunbookURL: cfg.Alerting.RunbookURL,
 	}
 	for _, a := range cfg.Alerting.Alertmanagers {
@@ -21,9 +21,18 @@ func alertSettings(cfg *config.Config) alerts.Settings {
 	return s
 }
 
-// externalURL is under which users reach the service: what is configured, or
-// this machine's name and the port that is listened on.
-func externalURL(w config.Web) string {
+// pageURL is under which users reach the service, with the port that was opened
+// and as it is spoken there, once that is known: a start checks before.
+func (s *service) pageURL(w config.Web) string {
+	if s.server == nil {
+		return externalURL(w, false)
+	}
+	return externalURL(s.opened(w), s.server.TLS())
+}
+
+// externalURL is what is configured, or what is listened on: where that is every
+// address, by this machine's name.
+func externalURL(w config.Web, tls bool) string {
 	if w.ExternalURL != "" {
 		return w.ExternalURL
 	}
@@ -31,10 +40,10 @@ func externalURL(w config.Web) string {
 	if err != nil {
 		return ""
 	}
-	if host == "" {
+	if everywhere(host) {
 		if host, err = os.Hostname(); err != nil {
 			return ""
 		}
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return address(host, port, tls)
 }

@@ -14,8 +14,9 @@ import (
 )
 
 // configuredAPI gives the API what it shows of the configuration that runs.
-// It is made once; current may give another configuration after a reload.
-func configuredAPI(o *api.Options, current func() *config.Config, source evaluator.Source) {
+// It is made once; current may give another configuration after a reload. page is
+// under which URL users reach the service.
+func configuredAPI(o *api.Options, current func() *config.Config, page func(config.Web) string, source evaluator.Source) {
 	v := &configView{current: current}
 	if source != nil {
 		o.Past = &past{
@@ -32,7 +33,7 @@ func configuredAPI(o *api.Options, current func() *config.Config, source evaluat
 	o.PrometheusURL = func() string {
 		cfg := current()
 		if cfg.Embedded != nil {
-			return externalURL(cfg.Web) // which serves promapi
+			return page(cfg.Web) // which serves promapi
 		}
 		if p := cfg.Prometheus; p != nil && len(p.URLs) > 0 {
 			return p.URLs[0]

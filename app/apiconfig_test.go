@@ -32,7 +32,7 @@ scopes:
 `)
 	var o api.Options
 	running := cfg
-	configuredAPI(&o, func() *config.Config { return running }, nil)
+	configuredAPI(&o, func() *config.Config { return running }, (&service{}).pageURL, nil)
 	require.Equal(t, "http://prom:9090", o.PrometheusURL())
 	require.Len(t, o.Settings(), len(cfg.Settings()))
 

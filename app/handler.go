@@ -83,7 +83,7 @@ func (s *service) handler(ctx context.Context) (http.Handler, error) {
 		}
 		o.Samples = promapi.New(promapi.Options{Engine: aside, Version: prometheusVersion(), Logger: s.logger})
 	}
-	configuredAPI(&o.Options, s.running.Load, s.samples)
+	configuredAPI(&o.Options, s.running.Load, s.pageURL, s.samples)
 	return NewHandler(o)
 }
 

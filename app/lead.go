@@ -64,7 +64,7 @@ func (s *service) setup(cfg *config.Config) (Setup, error) {
 		return Setup{}, err
 	}
 	drains, err := s.draining(cfg, scopes)
-	return Setup{Evaluation: cfg.EvaluatorConfig(), Scopes: scopes, Drains: drains, Alerting: alertSettings(cfg)}, err
+	return Setup{Evaluation: cfg.EvaluatorConfig(), Scopes: scopes, Drains: drains, Alerting: alertSettings(cfg, s.pageURL(cfg.Web))}, err
 }
 
 func queryTimeout(cfg *config.Config) time.Duration {

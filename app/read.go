@@ -38,7 +38,7 @@ func (s *service) logRead(cfg *config.Config) {
 		}
 	}
 	s.logger.Info("keeps its state", "type", cfg.State.Type, "path", storePlace(cfg))
-	if page := externalURL(s.opened(cfg.Web)); page != "" {
+	if page := s.pageURL(cfg.Web); page != "" {
 		s.logger.Info("page for people", "url", strings.TrimRight(page, "/")+"/")
 	}
 }

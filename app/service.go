@@ -120,7 +120,7 @@ func (s *service) open(ctx context.Context) (err error) {
 	metrics.NewContacts(s.registry, s.contacts)
 	s.process.Leads(false)
 	s.process.Reloaded(true, time.Now())
-	s.process.PageAt(externalURL(s.cfg.Web))
+	s.process.PageAt(s.pageURL(s.cfg.Web))
 	return nil
 }
 
