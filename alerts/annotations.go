@@ -127,7 +127,7 @@ func viewOf(labels map[string]string, ev *scaling.Evaluation, to links) *view {
 	}
 	if v.Name == DrainFailed || v.Name == JobRestoreFailed {
 		v.Drain = ev.Drain
-		v.Stopped = stopped(ev.Drain, ev.Tick)
+		v.Stopped = ev.Drain.Stopped(ev.Tick)
 	}
 	return v
 }

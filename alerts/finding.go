@@ -70,10 +70,6 @@ func findings(ev *scaling.Evaluation) []finding {
 	return append(out, ofDrain(ev)...)
 }
 
-// restorePatience is how long a job may be stopped before somebody hears of it: in
-// a drain that goes well it is for seconds.
-const restorePatience = time.Minute
-
 // ofDrain is what a scope's latest drain calls for. A failure is over once a later
 // drain has removed its worker, or was called off.
 func ofDrain(ev *scaling.Evaluation) (out []finding) {
@@ -81,23 +77,11 @@ func ofDrain(ev *scaling.Evaluation) (out []finding) {
 	if d == nil {
 		return nil
 	}
-	failed := d.State == scaling.DrainFailed || d.Failed
-	fresh := failed && ev.Tick.Sub(d.EnteredAt()) < scaling.FailureLasts
-	if goesOn := !d.State.Over() && !failed; fresh || goesOn {
+	if goesOn := !d.State.Over() && !d.HasFailed(); d.FailureIsNews(ev.Tick) || goesOn {
 		out = append(out, finding{name: DrainFailed, severity: Warning, goesOn: goesOn})
 	}
-	if len(stopped(d, ev.Tick)) > 0 {
+	if len(d.Stopped(ev.Tick)) > 0 {
 		out = append(out, finding{name: JobRestoreFailed, severity: Page})
-	}
-	return out
-}
-
-// stopped are the jobs of a drain that do not run for longer than they should.
-func stopped(d *scaling.Drain, at time.Time) (out []scaling.DrainJob) {
-	for _, j := range d.Jobs {
-		if j.Down() && (j.Attempts > 1 || at.Sub(j.StopAt) >= restorePatience) {
-			out = append(out, j)
-		}
 	}
 	return out
 }

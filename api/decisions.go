@@ -50,7 +50,7 @@ func statusOf(ev *scaling.Evaluation, st *standing, now time.Time) ScopeStatus {
 		// The evaluation says what remained at its tick.
 		CooldownRemainingSeconds: max(0, ev.CooldownRemainingSeconds-age(ev, now)),
 		Action:                   actionOf(st.latest(ev)),
-		Drain:                    drainOf(ev.Drain),
+		Drain:                    drainOf(st.drain(ev)),
 		Provisional:              ev.Provisional,
 	}
 }

@@ -89,29 +89,6 @@ func (s *server) drainRecords(ctx context.Context, unreadable *int) (map[string]
 	return out, nil
 }
 
-// latestDrains has the drain of each scope that is not over, or was the last.
-// What the store cannot give is left out: a decision is shown without it.
-func (s *server) latestDrains(ctx context.Context) map[string]*scaling.Drain {
-	if s.Store == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	var unreadable int
-	records, err := s.drainRecords(ctx, &unreadable)
-	if err != nil {
-		s.Logger.Warn("drains cannot be read", "err", err)
-		return nil
-	}
-	out := make(map[string]*scaling.Drain, len(records))
-	for key, r := range records {
-		if d := cmp.Or(r.Open, r.Last); d != nil {
-			out[key] = drainOf(d)
-		}
-	}
-	return out
-}
-
 func lastStep(d *scaling.Drain) time.Time {
 	if n := len(d.Transitions); n > 0 {
 		return d.Transitions[n-1].At

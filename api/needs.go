@@ -12,7 +12,7 @@ type Need string
 
 // The needs, the most pressing first. A scope can have several.
 const (
-	// NeedFailed: an action has failed.
+	// NeedFailed: an action or a drain has failed.
 	NeedFailed Need = "failed"
 	// NeedStuck: what is called for cannot happen by itself.
 	NeedStuck Need = "stuck"
@@ -58,7 +58,7 @@ func needsOf(ev *scaling.Evaluation, st *standing, now time.Time) []Need {
 			out = append(out, n)
 		}
 	}
-	add(NeedFailed, st.failure(ev, now) != nil)
+	add(NeedFailed, st.failure(ev, now) != nil || st.drainFailed(ev, now) != nil)
 	add(NeedStuck, r.Row == scaling.RowUnsatisfiable || r.HeldBy(scaling.BlockerOtherWriter) || r.HeldBy(scaling.BlockerIneffective))
 	add(NeedUnknown, r.CurrentWorkers == nil)
 	add(NeedAtMax, r.HeldBy(scaling.BlockerMaxWorkers))

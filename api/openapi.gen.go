@@ -664,10 +664,11 @@ type GetPageParams struct {
 	// Action Lists only the scopes with this action.
 	Action Action `form:"action,omitempty" json:"action,omitempty"`
 
-	// Need Lists only the scopes that need a person for that: an action has
-	// failed, what is called for cannot happen by itself (`stuck`), nobody
-	// knows the number of workers, more are called for than there may be,
-	// somebody has paused it, or the metrics are not valid.
+	// Need Lists only the scopes that need a person for that: an action or a
+	// drain has failed, what is called for cannot happen by itself
+	// (`stuck`), nobody knows the number of workers, more are called for
+	// than there may be, somebody has paused it, or the metrics are not
+	// valid.
 	Need string `form:"need,omitempty" json:"need,omitempty"`
 
 	// Sort Order of the list; a leading `-` turns it round. `need` is who needs a

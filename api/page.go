@@ -96,7 +96,6 @@ func (s *server) GetPage(c echo.Context, params GetPageParams) error {
 		st := s.standing(ctx)
 		list := listViewOf(evaluations, listQueryOf(params), &st, now)
 		list.Control = s.controlView(ctx, now, state.GlobalKey)
-		list.drains(s.latestDrains(ctx))
 		view.List = &list
 	} else {
 		ev, asOf, err := s.shown(c.Request().Context(), &evaluations[0], params)

@@ -167,7 +167,7 @@ func TestPageEscapesHostileNames(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, links)
-	require.Equal(t, 6, strings.Count(mainOf(t, o, "/"), hostile), "key and reason, the job that waits first, the worker that is drained, name and version of a cluster")
+	require.Equal(t, 7, strings.Count(mainOf(t, o, "/"), hostile), "key and reason, the job that waits first, the worker that is drained and its error, name and version of a cluster")
 
 	query := url.QueryEscape(hostile)
 	for _, n := range pageOf(t, o, "/?q="+query) {

@@ -14,7 +14,18 @@ type failureView struct {
 	At, Age           string
 	// RetryAt is empty if it is not tried again, or nobody knows when.
 	RetryAt, RetryIn string
-	ID               string
+	// StepsURL has what was done, RunbookURL what to do.
+	StepsURL, RunbookURL string
+}
+
+// failuresOf is what is wrong with a scope's latest action and its latest drain.
+func failuresOf(ev *scaling.Evaluation, st *standing, now time.Time) (out []*failureView) {
+	for _, f := range []*failureView{failureViewOf(st.failure(ev, now), now), st.drainFailureView(ev, now)} {
+		if f != nil {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func failureViewOf(f *Failure, now time.Time) *failureView {
@@ -26,7 +37,8 @@ func failureViewOf(f *Failure, now time.Time) *failureView {
 		verb = "Calls of the platform fail"
 	}
 	v := &failureView{
-		What: fmt.Sprintf("%s: to bring %s by %s", verb, workersOf(f.Target), f.Actuator), Error: f.Error, Next: f.Next, ID: f.ActionID,
+		What: fmt.Sprintf("%s: to bring %s by %s", verb, workersOf(f.Target), f.Actuator), Error: f.Error, Next: f.Next,
+		StepsURL: "#actions", RunbookURL: "runbook#zetaactionfailed",
 	}
 	if !f.At.IsZero() {
 		v.At, v.Age = instant(f.At), span(max(0, now.Sub(f.At).Seconds()))

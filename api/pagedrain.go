@@ -133,13 +133,44 @@ func tenths(d time.Duration) string {
 	return fmt.Sprintf("%.1fs", d.Seconds())
 }
 
-// drains adds to the scopes of the list how their workers leave.
-func (v *listView) drains(latest map[string]*scaling.Drain) {
-	for i := range v.Scopes {
-		if b, ok := drainBadge(latest[v.Scopes[i].Key]); ok {
-			v.Scopes[i].Badges = append([]badge{b}, v.Scopes[i].Badges...)
+// drainFailureView says in a scope's first card what went wrong with a drain; nil
+// for none.
+func (st *standing) drainFailureView(ev *scaling.Evaluation, now time.Time) *failureView {
+	d := st.drainFailed(ev, now)
+	if d == nil {
+		return nil
+	}
+	worker := cmp.Or(d.Worker, "a worker")
+	v := &failureView{Error: cmp.Or(d.Error, d.GivenUp), StepsURL: "#drains", RunbookURL: "runbook#zetadrainfailed"}
+	if at := d.EnteredAt(); !at.IsZero() {
+		v.At, v.Age = instant(at), span(max(0, now.Sub(at).Seconds()))
+	}
+	stopped := d.Stopped(now)
+	switch {
+	case len(stopped) > 0:
+		v.What = fmt.Sprintf("%s of %s that %s stopped for a drain %s not run", scaling.Counted(len(stopped), "job"), worker,
+			scaling.Plural(len(stopped), "was", "were"), scaling.Plural(len(stopped), "does", "do"))
+		v.Error = cmp.Or(stopped[0].Error, v.Error, "it is "+string(stopped[0].Step))
+	default:
+		v.What = fmt.Sprintf("A drain has failed: to remove %s by %s", worker, d.Actuator)
+	}
+	if len(stopped) > 0 || d.State == scaling.DrainFailed {
+		v.RunbookURL = "runbook#zetajobrestorefailed"
+		v.Next = "What was stopped is restored again and again by itself, and no worker is removed meanwhile. Mend what the error says; the runbook has the command that restores a job by hand."
+		return v
+	}
+	switch {
+	case d.RecommendationID == "":
+		v.Next = "The worker stays, and every job that was stopped runs again. Mend what the error says, then ask for the drain again."
+	case ev.Recommendation.Action != scaling.ScaleInCandidate && !st.paused(ev, now):
+		v.Next = "The worker stays, and every job that was stopped runs again. It is not called for any more, so nothing is tried again."
+	default:
+		v.Next = "The worker stays, and every job that was stopped runs again. Mend what the error says: it is tried again by itself while it is still called for. Pause the scope to stop that."
+		if until := st.drains[ev.Scope.Key].BackoffUntil; until.After(now) {
+			v.RetryAt, v.RetryIn = instant(until), left(until, now)
 		}
 	}
+	return v
 }
 
 // drainBadge makes a scope stand out whose worker is on its way out, or whose

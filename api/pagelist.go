@@ -97,8 +97,8 @@ type entryView struct {
 	ObservedAt, Age      string
 	// Needs are true for a scope that needs a person.
 	Needs bool
-	// Failure is what has failed, empty if nothing has.
-	Failure string
+	// Failures are what has failed.
+	Failures []*failureView
 	// FirstInQueue is the job that waits first, nil where none does or nobody knows.
 	FirstInQueue *scaling.QueueHead
 }
@@ -395,8 +395,9 @@ func entryViewOf(ev listedScope, st *standing, refresh *int, now time.Time) entr
 		Badges: badges(ev.Evaluation, st, now), ObservedAt: instant(r.ObservedAt), Age: span(age(ev.Evaluation, now)),
 		Needs: len(ev.needs) > 0, FirstInQueue: firstInQueue(ev.Evaluation, now),
 	}
-	if f := st.failure(ev.Evaluation, now); f != nil {
-		view.Failure = f.Error
+	view.Failures = failuresOf(ev.Evaluation, st, now)
+	if b, ok := drainBadge(st.drain(ev.Evaluation)); ok {
+		view.Badges = append([]badge{b}, view.Badges...)
 	}
 	return view
 }

@@ -31,8 +31,9 @@ type scopeView struct {
 	Since          string
 	// Blockers hold the recommendation back, each with its end.
 	Blockers []blockerView
-	Failure  *failureView
-	// Step is what a person can do about what needs one most, unless it is Failure.
+	// Failures are what has failed, each with what to do.
+	Failures []*failureView
+	// Step is what a person can do about what needs one most, unless it is a failure.
 	Step *stepView
 	// Unpaused is there for a scope that the last tick found paused.
 	Unpaused *outlookView
@@ -167,7 +168,7 @@ func scopeViewOf(ev *scaling.Evaluation, st *standing, now time.Time) scopeView 
 		RuleSet: r.RuleSet, Digest: shortDigest(r.RuleSet.Digest), ID: r.RecommendationID, Since: instant(r.Since),
 		ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
 		Paused: st.paused(ev, now), Badges: badges(ev, st, now), Notes: notes(ev, st, now),
-		Failure: failureViewOf(st.failure(ev, now), now), Step: stepOf(ev, st, now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), FirstInQueue: firstInQueue(ev, now), Blockers: blockerViews(ev, now),
+		Failures: failuresOf(ev, st, now), Step: stepOf(ev, st, now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), FirstInQueue: firstInQueue(ev, now), Blockers: blockerViews(ev, now),
 	}
 	if left := ev.CooldownRemainingSeconds - age(ev, now); left > 0 {
 		v.Cooldown = span(left)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,11 +11,12 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
-// standing is what the store says now about pauses and actions: a tick knows of
+// standing is what the store says now about pauses, actions and drains: a tick knows of
 // it only up to an interval later.
 type standing struct {
 	controls   map[string]state.ControlRecord
 	executions map[string]state.ExecutionRecord
+	drains     map[string]state.DrainRecord
 	// misfits say what was set for a scope at run time and does not count; nil
 	// without a store.
 	misfits func(scope string) []string
@@ -22,7 +24,7 @@ type standing struct {
 	problem string
 }
 
-// standing reads both. What cannot be read is logged, said, and left out.
+// standing reads them. What cannot be read is logged, said, and left out.
 func (s *server) standing(ctx context.Context) standing {
 	var out standing
 	if s.Store == nil {
@@ -44,6 +46,11 @@ func (s *server) standing(ctx context.Context) standing {
 		out.problem = unreadable
 	}
 	out.executions = rowsByKey(executions)
+	var odd int
+	if out.drains, err = s.drainRecords(ctx, &odd); err != nil {
+		s.Logger.Error("reading drains failed", "err", err)
+		out.problem = unreadable
+	}
 	return out
 }
 
@@ -116,6 +123,21 @@ func (st *standing) latest(ev *scaling.Evaluation) *scaling.Execution {
 	default:
 		return ev.Execution
 	}
+}
+
+// drain is the drain of a scope that is not over, or was the last; nil for none.
+func (st *standing) drain(ev *scaling.Evaluation) *scaling.Drain {
+	r := st.drains[ev.Scope.Key]
+	return cmp.Or(r.Open, r.Last, ev.Drain)
+}
+
+// drainFailed is the latest drain of a scope if it has failed not long ago, or a job
+// that it has stopped does not run; nil else.
+func (st *standing) drainFailed(ev *scaling.Evaluation, now time.Time) *scaling.Drain {
+	if d := st.drain(ev); d != nil && (d.FailureIsNews(now) || len(d.Stopped(now)) > 0) {
+		return d
+	}
+	return nil
 }
 
 // failure is what is known about the scope's latest action if it has failed, or

@@ -46,7 +46,7 @@ func TestAFailureComesFirst(t *testing.T) {
 		"forbidden " + hostile + " What now: Mend what the error says. It is tried again by itself while it is still called for. " +
 		"Next attempt at 2026-03-14T09:29:30Z , in 2m48s. Its steps · Runbook"}, card)
 	require.Contains(t, mainOf(t, o, "/?scope=prod"), "Last action FAILED unknown → 3 workers By kubernetes", "as the store has it")
-	first := rowsOf(pageOf(t, o, "/"))[0]
+	first := rowsOf(pageOf(t, o, "/"))[1] // after the scope whose drain has failed, by its key
 	require.Contains(t, first[0], "prod action failed: 3 workers")
 	require.Contains(t, first[4], "Failed: forbidden "+hostile)
 

@@ -15,8 +15,12 @@ func TestMeant(t *testing.T) {
 		most int
 		want []string
 	}{
-		{"prod", 3, []string{"prod/etl", "prod/ml"}}, {"prod", 1, []string{"prod/etl"}}, {"PROD/ET", 3, []string{"prod/etl"}},
-		{"tets", 3, []string{"test"}}, {"nothing like it", 3, nil}, {"", 3, nil},
+		{"prod", 3, []string{"prod/etl", "prod/ml"}},
+		{"prod", 1, []string{"prod/etl"}},
+		{"PROD/ET", 3, []string{"prod/etl"}},
+		{"tets", 3, []string{"test"}},
+		{"nothing like it", 3, nil},
+		{"", 3, nil},
 	} {
 		got := document.Meant(c.text, scopes, c.most)
 		require.Subset(t, scopes, got)

@@ -18,8 +18,15 @@ func TestCounted(t *testing.T) {
 
 func TestQuantity(t *testing.T) {
 	for _, c := range []struct{ number, unit, want string }{
-		{"1", "workers", "1 worker"}, {"2", "workers", "2 workers"}, {"0", "slots", "0 slots"}, {"1.5", "seconds", "1.5 seconds"},
-		{"1", "rejections", "1 rejection"}, {"0.8", "ratio", "0.8"}, {"1", "", "1"}, {"1", "ms", "1 ms"}, {"1", "celsius", "1 celsius"},
+		{"1", "workers", "1 worker"},
+		{"2", "workers", "2 workers"},
+		{"0", "slots", "0 slots"},
+		{"1.5", "seconds", "1.5 seconds"},
+		{"1", "rejections", "1 rejection"},
+		{"0.8", "ratio", "0.8"},
+		{"1", "", "1"},
+		{"1", "ms", "1 ms"},
+		{"1", "celsius", "1 celsius"},
 	} {
 		require.Equal(t, c.want, scaling.Quantity(c.number, c.unit))
 	}

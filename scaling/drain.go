@@ -95,6 +95,29 @@ func (d *Drain) EnteredAt() time.Time {
 	return time.Time{}
 }
 
+// RestorePatience is how long a job may be stopped before somebody hears of it: in
+// a drain that goes well it is for seconds.
+const RestorePatience = time.Minute
+
+// Stopped are its jobs that do not run for longer than they should.
+func (d *Drain) Stopped(at time.Time) (out []DrainJob) {
+	for _, j := range d.Jobs {
+		if j.Down() && (j.Attempts > 1 || at.Sub(j.StopAt) >= RestorePatience) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// HasFailed reports whether it went wrong, be it that what was stopped is restored
+// meanwhile.
+func (d *Drain) HasFailed() bool { return d.State == DrainFailed || d.Failed }
+
+// FailureIsNews reports whether it went wrong, and not longer ago than FailureLasts.
+func (d *Drain) FailureIsNews(at time.Time) bool {
+	return d.HasFailed() && at.Sub(d.EnteredAt()) < FailureLasts
+}
+
 // DrainTransition is one step of a drain.
 type DrainTransition struct {
 	State  DrainState `json:"state"`

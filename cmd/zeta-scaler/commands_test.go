@@ -338,3 +338,22 @@ func TestValuesBesideTheirUnits(t *testing.T) {
 	require.Equal(t, "0.8", valueText(scaling.Known(0.8), "ratio", ""))
 	require.Equal(t, "unknown (absent)", valueText(scaling.Value{}, "slots", "absent"))
 }
+
+func TestStatusSaysThatADrainHasFailed(t *testing.T) {
+	url, store := serveScope(t)
+	_, err := state.Executions(store, state.NoFence).Change(t.Context(), "prod", func(old state.Row[state.ExecutionRecord]) (state.ExecutionRecord, []state.Entry, bool) {
+		return state.ExecutionRecord{}, nil, true
+	})
+	require.NoError(t, err)
+	put, err := state.NewPut(state.Drain, "prod", 0, state.DrainRecord{Open: &scaling.Drain{
+		ID: "7-4", Scope: "prod", Worker: "w1", State: scaling.DrainFailed, Error: "no slots \x1b[2J",
+		Transitions: []scaling.DrainTransition{{State: scaling.DrainFailed, At: at}},
+	}})
+	require.NoError(t, err)
+	_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{put}})
+	require.NoError(t, err)
+	_, stdout, _ := runArgs(t, "status", "--server", url)
+	require.Regexp(t, `(?m)^prod .* drain failed: w1 +oldest`, stdout)
+	require.Regexp(t, `(?m)^prod: the drain of w1 has failed at 2026-03-14T09:26:30Z: no slots \?\[2J$`, stdout)
+	require.Contains(t, stdout, "zeta-scaler drain prod -o json has each job and step")
+}

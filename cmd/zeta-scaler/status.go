@@ -114,7 +114,7 @@ func scopesText(status *api.Status, s screen) string {
 
 // underWay is what is being done about a scope, or keeps anybody from it.
 func underWay(st *api.ScopeStatus) string {
-	x := st.Action
+	x, d := st.Action, st.Drain
 	switch {
 	case st.Paused:
 		return "paused"
@@ -122,6 +122,10 @@ func underWay(st *api.ScopeStatus) string {
 		return fmt.Sprintf("%s → %d", st.Failure.State, st.Failure.Target)
 	case x != nil && !x.State.Final():
 		return fmt.Sprintf("%s → %d", x.State, x.Target)
+	case drainFailed(st):
+		return "drain failed: " + d.Worker
+	case d != nil && !d.State.Over():
+		return strings.TrimSuffix(fmt.Sprintf("drain %s: %s", d.State, d.Worker), ": ")
 	default:
 		return "-"
 	}
@@ -179,11 +183,22 @@ func needsText(scopes []api.ScopeStatus) string {
 			say("%s: an action to bring %s by %s has failed at %s: %s", scope, scaling.Counted(f.Target, "worker"), f.Actuator, f.At.Format(time.RFC3339), f.Error)
 			say("%s: %s%s", scope, f.Next, nextAttempt(f.RetryAt))
 		}
+		if d := st.Drain; drainFailed(st) {
+			say("%s: the drain of %s has failed at %s: %s", scope, cmp.Or(d.Worker, "a worker"), d.EnteredAt().Format(time.RFC3339), cmp.Or(d.Error, d.GivenUp))
+			say("%s: zeta-scaler drain %s -o json has each job and step, the runbook what to do (ZetaDrainFailed, ZetaJobRestoreFailed)", scope, scope)
+		}
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return "\n" + b.String()
+}
+
+// drainFailed reports whether a scope's latest drain failed not long ago, or a job
+// that it has stopped does not run.
+func drainFailed(st *api.ScopeStatus) bool {
+	d, at := st.Drain, st.Recommendation.ObservedAt
+	return d != nil && (d.FailureIsNews(at) || len(d.Stopped(at)) > 0)
 }
 
 func when(holds bool, text string) string {
