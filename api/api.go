@@ -51,6 +51,8 @@ type Board interface {
 	Leader() bool
 	// Epoch is the epoch of the leader whose evaluations the board shows.
 	Epoch() uint64
+	// Published reports whether the leader has evaluated anything yet.
+	Published() bool
 	// Changes returns the keys of the scopes that are new or gone since a mark,
 	// sorted, the next mark, and a channel that is closed when there is more.
 	Changes(since uint64) (keys []string, mark uint64, more <-chan struct{})

@@ -250,7 +250,9 @@ func TestNoScopes(t *testing.T) {
 		call(h, "GET", "/autoscaler/status").Body.String())
 	require.JSONEq(t, `{"leader":false,"masterEpoch":7,"scopes":[]}`, call(h, "GET", "/autoscaler/metrics").Body.String())
 	require.Contains(t, call(h, "GET", "/autoscaler/status?scope=prod").Body.String(), "does not lead")
-	require.Contains(t, call(h, "GET", "/").Body.String(), "There is no scope yet")
+	page := call(h, "GET", "/").Body.String()
+	require.Contains(t, page, "No scopes are shown: this replica does not lead, and only the leader knows them.")
+	require.NotContains(t, page, "the rule set has found no worker count")
 }
 
 // A replica that does not lead says who does.

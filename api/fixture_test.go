@@ -34,11 +34,14 @@ var tick = time.Date(2026, 3, 14, 9, 26, 30, 0, time.UTC)
 type fakeBoard struct {
 	evaluations []scaling.Evaluation
 	follower    bool
+	// early is before the first evaluation.
+	early bool
 }
 
 func (b *fakeBoard) Evaluations() []scaling.Evaluation { return slices.Clone(b.evaluations) }
 func (b *fakeBoard) Leader() bool                      { return !b.follower }
 func (b *fakeBoard) Epoch() uint64                     { return 7 }
+func (b *fakeBoard) Published() bool                   { return !b.early }
 
 // Changes says that everything is new, once.
 func (b *fakeBoard) Changes(since uint64) (keys []string, mark uint64, more <-chan struct{}) {

@@ -58,6 +58,8 @@ func TestTheListNamesEverybody(t *testing.T) {
 // Before anything is known the page says when the first evaluation is due.
 func TestTheFirstTickIsDue(t *testing.T) {
 	o := options(t)
+	o.Board = &fakeBoard{early: true}
+	require.Contains(t, mainOf(t, o, "/"), "No scope is known yet: nothing was evaluated since this replica began to lead. The first evaluation is due at 2026-03-14T09:27:00Z .")
 	o.Board = &fakeBoard{}
 	require.Contains(t, mainOf(t, o, "/"), "There is no scope yet: the rule set has found no worker count, and the configuration lists none. The next evaluation is due at 2026-03-14T09:27:00Z .")
 }

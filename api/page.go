@@ -182,6 +182,7 @@ func (s *server) writePage(c echo.Context, status int, view pageView) error {
 	}
 	if view.List != nil {
 		view.List.health(&h)
+		view.List.Leads, view.List.LeaderName, view.List.Early = view.Leader, view.LeaderName, !s.Board.Published()
 		view.Rows = s.Table
 	}
 	if view.Follows {

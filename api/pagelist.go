@@ -57,6 +57,11 @@ type listView struct {
 	Down     bool
 	// NextTick is when the next evaluation is due, empty for never.
 	NextTick string
+	// Leads is false where another replica decides, LeaderName is which, empty if
+	// nobody knows. Early is before the first evaluation.
+	Leads      bool
+	LeaderName string
+	Early      bool
 	// Configured is how many clusters the configuration names.
 	Configured int
 }

@@ -23,6 +23,8 @@ type Board struct {
 	// mark counts publications; changed is closed by the next one.
 	mark    uint64
 	changed chan struct{}
+	// published is set once a tick was, since the leader began.
+	published bool
 }
 
 // posted is an evaluation with the publication that brought it.
@@ -48,6 +50,7 @@ func (b *Board) Publish(_ context.Context, evaluations []scaling.Evaluation, gon
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mark++
+	b.published = true
 	for i := range evaluations {
 		b.byKey[evaluations[i].Scope.Key] = posted{&evaluations[i], b.mark}
 	}
@@ -110,12 +113,20 @@ func (b *Board) Evaluation(key string) (scaling.Evaluation, bool) {
 func (b *Board) Begin(epoch uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.epoch = epoch
+	b.epoch, b.published = epoch, false
 	b.mark++
 	b.gone = nil
 	clear(b.byKey)
 	close(b.changed)
 	b.changed = make(chan struct{})
+}
+
+// Published reports whether anything was published since the leader began: before,
+// that there is no scope says nothing.
+func (b *Board) Published() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.published
 }
 
 // Leader reports whether this process leads.

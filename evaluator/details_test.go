@@ -40,7 +40,11 @@ func TestBoardKnowsItsLeader(t *testing.T) {
 	b.Begin(3)
 	require.True(t, b.Leader())
 	require.Equal(t, uint64(3), b.Epoch())
+	require.False(t, b.Published())
+	b.Publish(t.Context(), nil, nil)
+	require.True(t, b.Published(), "a tick that found nothing is one")
 	b.Begin(0)
+	require.False(t, b.Published())
 	require.False(t, b.Leader())
 }
 

@@ -66,7 +66,8 @@ func TestConfigChange(t *testing.T) {
 
 func TestStatusOfAFollowerNamesTheLeader(t *testing.T) {
 	status := &api.Status{LeaderName: "node-2/4711"}
-	require.Equal(t, "This replica does not lead; node-2/4711 decides.\n"+noScopes+"\n", scopesText(status, screen{}))
+	require.Equal(t, "This replica does not lead; node-2/4711 decides.\nNo scopes are shown: only the leader knows them.\n", scopesText(status, screen{}))
+	require.Equal(t, noScopes+"\n", scopesText(&api.Status{Leader: true}, screen{}))
 	status.LeaderError = "The leader gives no answer."
 	require.Equal(t, "! The leader gives no answer.\n\n", troubles(status))
 	require.Equal(t, "This replica does not lead; node-2/4711 decides.\nNo scopes are shown: only the leader knows them.\n", scopesText(status, screen{}))

@@ -94,7 +94,7 @@ func scopesText(status *api.Status, s screen) string {
 		follower.LeaderName = ""
 		return "This replica does not lead; " + plain(status.LeaderName) + " decides.\n" + scopesText(&follower, s)
 	}
-	if status.LeaderError != "" {
+	if status.LeaderError != "" || !status.Leader && len(status.Scopes) == 0 {
 		return "No scopes are shown: only the leader knows them.\n"
 	}
 	if len(status.Scopes) == 0 {

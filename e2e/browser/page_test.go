@@ -125,7 +125,7 @@ func TestStates(t *testing.T) {
 			list: []string{"action converging: 4 workers", "direct"},
 			one:  []string{"CONVERGING 2 → 4 workers", "the platform took it", "action_in_flight"},
 		},
-		{name: "stale", ev: []scaling.Evaluation{old}, list: []string{"Out of date: 1 of 1 scopes"}, one: []string{"Out of date: no evaluation"}},
+		{name: "stale", ev: []scaling.Evaluation{old}, list: []string{"Out of date: 1 of 1 scope had"}, one: []string{"Out of date: no evaluation"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, tt.ev...)
