@@ -34,6 +34,9 @@ const (
 	// maxNotification is the largest of Alertmanager's notifications that is passed
 	// on, in bytes.
 	maxNotification = 8 << 20
+	// maxPassed is how large address and headers may be, in bytes: the leader takes
+	// no more than this replica does, and gets some beside them.
+	maxPassed = 48 << 10
 	// silentStream is how long a stream of events may say nothing.
 	silentStream = 3 * heartbeat
 	// leaderError is the key of a request of which the leader was asked in vain.
@@ -92,6 +95,8 @@ func (s *server) forward(next echo.HandlerFunc) echo.HandlerFunc {
 			return &failure{Problem: problem(http.StatusServiceUnavailable, "this replica does not lead"), quiet: true}
 		case s.forwarder == nil:
 			return next(c)
+		case size(c.Request()) > maxPassed:
+			return refuse(http.StatusRequestHeaderFieldsTooLarge, "address and headers are too large to be passed on to the leader")
 		}
 		why := s.ask(c)
 		switch {
@@ -258,6 +263,17 @@ func noAnswer(patience time.Duration) error {
 	return fmt.Errorf("no answer within %s: %w", patience, context.DeadlineExceeded)
 }
 
+// size is about how many bytes of a request go on to the leader before its body.
+func size(r *http.Request) int {
+	n := len(r.RequestURI) + 2*len(r.Host) // its name goes along in a header
+	for name, values := range passed(r.Header) {
+		for _, v := range values {
+			n += len(name) + len(v)
+		}
+	}
+	return n
+}
+
 // rewrite makes the request that the leader gets.
 func rewrite(p *httputil.ProxyRequest, target *url.URL, self string) {
 	p.SetURL(target)
@@ -276,6 +292,8 @@ func (e *exchange) take(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("%s: it has other users or tokens than this replica", outgoing.StatusText(resp.StatusCode))
+	case resp.StatusCode == http.StatusServiceUnavailable && err != nil:
+		return fmt.Errorf("%s, which is no answer of a leader: it leads no longer, or has too much to do", outgoing.StatusText(resp.StatusCode))
 	case err != nil || epoch == 0:
 		return fmt.Errorf("%s, which is no answer of a leader", outgoing.StatusText(resp.StatusCode))
 	case epoch < e.epoch:

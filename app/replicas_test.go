@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -75,14 +76,21 @@ func (r *replica) publish(scope string) {
 	r.board.Publish(context.Background(), []scaling.Evaluation{{Scope: scaling.Scope{Key: scope}, Tick: time.Now(), Interval: 30}}, nil)
 }
 
-// get asks a replica; the body has to be closed.
+// get asks a replica.
 func (r *replica) get(t *testing.T, path, token string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+path, http.NoBody)
-	require.NoError(t, err)
+	header := http.Header{}
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		header.Set("Authorization", "Bearer "+token)
 	}
+	return r.ask(t, http.MethodGet, path, header)
+}
+
+func (r *replica) ask(t *testing.T, method, path string, header http.Header) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, r.url+path, http.NoBody)
+	require.NoError(t, err)
+	maps.Copy(req.Header, header)
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req)
 	require.NoError(t, err)
@@ -125,6 +133,59 @@ func TestEachReplicaAsksForTheCredential(t *testing.T) {
 	require.Contains(t, string(text), "it has other users or tokens than this replica")
 	leader.accepts(t, "new")
 	require.Equal(t, http.StatusOK, follower.get(t, "/autoscaler/status?scope=prod", "new").StatusCode, "at once")
+}
+
+// What comes through another replica is what the leader says: status, headers and
+// body, packed or not, to the byte.
+func TestAnswersComeAsTheyAre(t *testing.T) {
+	leader, follower := replicas(t, true)
+	packed := http.Header{"Accept-Encoding": {"gzip"}}
+	for _, tt := range []struct {
+		method, path string
+		header       http.Header
+		want         int
+	}{
+		{"GET", "/autoscaler/decision-table", nil, http.StatusOK},
+		{"GET", "/autoscaler/decision-table", packed, http.StatusOK},
+		{"HEAD", "/autoscaler/decision-table", packed, http.StatusOK},
+		{"GET", "/autoscaler/decision-table?scope=none", nil, http.StatusNotFound},
+		{"GET", "/autoscaler/decision-table?nonsense=1", nil, http.StatusBadRequest},
+		{"GET", "/static/page.css?v=0123456789abcdef", packed, http.StatusOK},
+		{"GET", "/autoscaler/decision-table", http.Header{"Range": {"bytes=0-9"}}, http.StatusOK},
+	} {
+		before := leader.asked.Load()
+		got, want := follower.ask(t, tt.method, tt.path, tt.header), leader.ask(t, tt.method, tt.path, tt.header)
+		require.Equal(t, before+2, leader.asked.Load(), tt.path)
+		require.Equal(t, tt.want, got.StatusCode, tt.path)
+		for _, r := range []*http.Response{got, want} {
+			r.Header.Del("Date")
+		}
+		require.Equal(t, want.Header, got.Header, "%s %s", tt.method, tt.path)
+		require.Equal(t, want.ContentLength, got.ContentLength, tt.path)
+		body, err := io.ReadAll(got.Body)
+		require.NoError(t, err)
+		wanted, err := io.ReadAll(want.Body)
+		require.NoError(t, err)
+		require.Equal(t, wanted, body, tt.path)
+	}
+	etag := leader.ask(t, "GET", "/static/page.css?v=0123456789abcdef", nil).Header.Get("Etag")
+	require.NotEmpty(t, etag)
+	require.Equal(t, http.StatusNotModified, follower.ask(t, "GET", "/static/page.css?v=0123456789abcdef", http.Header{"If-None-Match": {etag}}).StatusCode)
+}
+
+// A request that has no room for what we add is refused here: the leader would not
+// even read it.
+func TestRequestsThatAreTooLargeToPassOn(t *testing.T) {
+	leader, follower := replicas(t, true)
+	for name, n := range map[string]int{"small": 10_000, "large": 60_000} {
+		resp := follower.ask(t, "GET", "/autoscaler/decision-table", http.Header{"Accept": {strings.Repeat("a", n)}})
+		if name == "small" {
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+			continue
+		}
+		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)
+	}
+	require.EqualValues(t, 1, leader.asked.Load())
 }
 
 // A browser that follows the page of a replica that does not lead gets every tick
