@@ -227,7 +227,7 @@ func (s *Server) protect(h http.Handler) http.Handler {
 		}
 		s.readers.serve(w, r, h, func() bool { return s.carriesCredential(r) })
 	}))
-	safe := s.connections.working(handler.Recovered(checked, s.o.Logger))
+	safe := s.connections.working(handler.WithErrorPages(handler.Recovered(checked, s.o.Logger)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, began := &handler.Recorder{ResponseWriter: w}, time.Now()
 		defer s.log(r, rec, began)

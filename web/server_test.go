@@ -290,3 +290,30 @@ func TestTheHandlerIsToldOfStrangers(t *testing.T) {
 	call(listen(t, Options{OpenReads: true}), http.MethodPost, "t0ken")
 	require.Equal(t, []int{http.StatusUnauthorized, http.StatusForbidden}, h.statuses)
 }
+
+// People in a browser are refused by a page, whether no handler was asked or one
+// panicked.
+func TestRefusalsArePagesForPeople(t *testing.T) {
+	tokens := write(t, "tokens", "t0ken\n")
+	for name, c := range map[string]struct {
+		o      Options
+		method string
+		h      http.Handler
+		want   int
+		says   string
+	}{
+		"closed reads":       {Options{BearerTokensFile: tokens}, "GET", echo, 401, "A browser cannot give a bearer token"},
+		"nothing configured": {Options{OpenReads: true}, "POST", echo, 403, "none is configured"},
+		"a panic":            {Options{OpenReads: true}, "GET", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oops") }), 500, "its log says why"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), c.method, "/a", http.NoBody)
+			r.Header.Set("Accept", "text/html,*/*;q=0.8")
+			w := httptest.NewRecorder()
+			listen(t, c.o).protect(c.h).ServeHTTP(w, r)
+			require.Equal(t, c.want, w.Code)
+			require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+			require.Contains(t, w.Body.String(), c.says)
+		})
+	}
+}
