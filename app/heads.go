@@ -106,8 +106,7 @@ func (h *heads) at(ctx context.Context, ev *scaling.Evaluation) map[string]*scal
 	ruleSet := ev.Recommendation.RuleSet.Name
 	h.mu.Lock()
 	last, asked := h.answers[ruleSet]
-	// A clock that was set back must not make it rest for longer.
-	rests := ev.Tick.Before(h.rests) && h.rests.Sub(ev.Tick) <= headRestMost
+	rests := h.resting(ev.Tick)
 	h.mu.Unlock()
 	if asked && last.tick.Equal(ev.Tick) {
 		return last.found
@@ -152,6 +151,12 @@ func (h *heads) ask(ctx context.Context, ev *scaling.Evaluation) (map[string]*sc
 	return headsByScope(v.Samples, names, ev.AskedAt), nil
 }
 
+// resting reports whether nobody asks at a tick. A clock that was set back does not
+// make it rest for longer. The lock is held.
+func (h *heads) resting(tick time.Time) bool {
+	return tick.Before(h.rests) && h.rests.Sub(tick) <= headRestMost
+}
+
 // keep remembers the answer of a tick, also that there was none.
 func (h *heads) keep(ruleSet string, tick time.Time, found map[string]*scaling.QueueHead, err error) {
 	h.mu.Lock()
@@ -161,9 +166,10 @@ func (h *heads) keep(ruleSet string, tick time.Time, found map[string]*scaling.Q
 		}
 	}
 	h.answers[ruleSet] = headAnswer{tick, found}
-	if err == nil {
+	switch {
+	case err == nil:
 		h.failures, h.rests = 0, time.Time{}
-	} else {
+	case !h.resting(tick): // else another rule set has failed at the same time
 		h.failures++
 		h.rests = tick.Add(backoff.Doubled(headRest, h.failures, headRestMost))
 	}

@@ -2,12 +2,16 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -66,4 +70,40 @@ func TestSlowEvidenceMovesNoQueries(t *testing.T) {
 			require.Contains(t, log.String(), "the first jobs of queues cannot be read")
 		})
 	}
+}
+
+// Rule sets that fail at the same tick fail once: the rest is the first one.
+func TestRuleSetsThatFailTogetherRestOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &hangingSource{}
+		h := newHeads(src, headPatience, slog.New(slog.DiscardHandler), nil)
+		publish := func(tick time.Time, names ...string) {
+			var all sync.WaitGroup
+			for _, name := range names {
+				ev := waiting(tick, cluster("prod"))
+				ev.Recommendation.RuleSet.Name = name
+				all.Go(func() { h.Publish(t.Context(), []scaling.Evaluation{ev}, nil) })
+			}
+			all.Wait()
+		}
+		publish(headTick, "a", "b", "c")
+		require.EqualValues(t, 3, src.asked.Load())
+		publish(headTick.Add(headRest-time.Second), "a")
+		require.EqualValues(t, 3, src.asked.Load())
+		publish(headTick.Add(headRest), "a")
+		require.EqualValues(t, 4, src.asked.Load())
+	})
+}
+
+// hangingSource answers nothing until it is called off.
+type hangingSource struct{ asked atomic.Int64 }
+
+func (s *hangingSource) Instant(ctx context.Context, _ string, _ time.Time) (source.Vector, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return source.Vector{}, source.NoAnswer(ctx.Err())
+}
+
+func (s *hangingSource) Range(context.Context, string, source.Window) (source.Matrix, error) {
+	return source.Matrix{}, errors.New("no range is asked for")
 }
