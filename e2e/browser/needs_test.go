@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -228,6 +229,10 @@ func TestExporterLanding(t *testing.T) {
 		"exporter", "--web.listen-address", address, "--config.file", config,
 	}})
 	base := harness.URL(address)
+	harness.Wait(t, time.Minute, "the exporter answers", func(ctx context.Context) error {
+		_, err := harness.Get(ctx, base+"/metrics")
+		return err
+	})
 	for name, screen := range screens() {
 		b := open(t, screen)
 		b.visit(base + "/metrics")
