@@ -87,7 +87,7 @@ func TestDrains(t *testing.T) {
 		}
 	}
 	ev := idle("prod", scaling.Label{Name: "cluster", Value: "prod"})
-	s := serve(t, ev)
+	s := serve(t, shortage("calm"), ev)
 	s.answers(healthy())
 	failed := drain("7-2", scaling.DrainFailed, scaling.JobRestoring)
 	failed.Error, failed.Jobs[0].Error = "the job does not run again", "submit-job: 500 "+hostile
@@ -99,6 +99,10 @@ func TestDrains(t *testing.T) {
 		b.see("drain failed: seatunnel-worker-3", "the job does not run again", "It is restored again and again", "DECOMMISSIONED", "<img src=x onerror=alert(1)>")
 		require.Zero(t, ask[int](b, "document.images.length"))
 		b.keep("drains-" + name)
+		b.visit(s.url + "/")
+		b.see("failed 1", "drain failed: seatunnel-worker-3", "Failed: submit-job: 500", "What now")
+		b.fits()
+		b.keep("drain-failed-list-" + name)
 	}
 }
 

@@ -195,6 +195,34 @@ func TestErrorsAreSaid(t *testing.T) {
 	b.see(`there is no scope "prod"`)
 }
 
+// What is no page, or may not be read, is said on a page, too.
+func TestErrorsOfOtherPathsArePages(t *testing.T) {
+	s := serve(t, shortage("prod"))
+	closed := serveClosed(t)
+	for name, screen := range screens() {
+		for picture, c := range map[string]struct {
+			url  string
+			says []string
+		}{
+			"error-404": {s.url + "/autoscaler/nothing/here", []string{"Not Found", "there is nothing at", "What now:"}},
+			"error-405": {s.url + "/-/reload", []string{"Method Not Allowed", "allowed: "}},
+			"error-401": {closed + "/", []string{"Unauthorized", "A browser cannot give a bearer token"}},
+		} {
+			b := open(t, screen)
+			b.visit(c.url)
+			b.see(c.says...)
+			b.see("To the start page")
+			b.fits()
+			b.isNamed()
+			b.keep(picture + "-" + name)
+			if picture == "error-404" {
+				b.do(chromedp.Click(chromedp.CSS("main a")))
+				b.see("2 → 4")
+			}
+		}
+	}
+}
+
 // Nothing of a name is markup, and nothing of it runs.
 func TestHostileNames(t *testing.T) {
 	ev := shortage(hostile, scaling.Label{Name: "cluster", Value: hostile})

@@ -99,6 +99,23 @@ func serve(t *testing.T, evaluations ...scaling.Evaluation) *site {
 	return s
 }
 
+// serveClosed is a service that only a bearer token opens; it returns its URL.
+func serveClosed(t *testing.T) string {
+	t.Helper()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte(token+"\n"), 0o600))
+	ctx, cancel := context.WithCancel(context.Background())
+	server, err := web.Listen(ctx, web.Options{ListenAddress: "127.0.0.1:0", BearerTokensFile: tokens})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, http.NotFoundHandler()) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return "http://" + server.Addr().String()
+}
+
 // record notes the calls that get past the checks.
 func (s *site) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
