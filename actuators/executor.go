@@ -71,9 +71,13 @@ func New(ctx context.Context, o Options) (*Executor, error) {
 		o: o, m: newInstruments(o.Registerer), records: state.Executions(o.Store, fence),
 		scopes: loops.NewSet[*scope](),
 	}
-	rows, err := x.records.Load(ctx)
+	rows, bad, err := x.records.LoadReadable(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: reading actions: %w", ErrStore, err)
+	}
+	for _, b := range bad {
+		// Every step of the scope reads it again, and fails before it does anything.
+		x.o.Logger.Error(state.UnreadableActions(state.Execution), "scope", b.Key, "err", b.Err)
 	}
 	last, err := lastTick(ctx, o.Store)
 	if err != nil {
@@ -103,7 +107,7 @@ func New(ctx context.Context, o Options) (*Executor, error) {
 
 // lastTick is when this service or the one before decided last.
 func lastTick(ctx context.Context, store state.Store) (last time.Time, err error) {
-	rows, err := state.Ticks(store, state.NoFence).List(ctx)
+	rows, _, err := state.Ticks(store, state.NoFence).ListReadable(ctx)
 	if err != nil {
 		return last, fmt.Errorf("%w: reading the last ticks: %w", ErrStore, err)
 	}

@@ -16,9 +16,12 @@ const storeTimeout = 5 * time.Second
 // load reads what an earlier leader has left. Its alerts are resolved by the
 // first evaluation of their scope that does not call for them.
 func (n *Notifier) load(ctx context.Context) error {
-	rows, err := n.stored.List(ctx)
+	rows, bad, err := n.stored.ListReadable(ctx)
 	if err != nil {
 		return fmt.Errorf("reading alerts: %w", err)
+	}
+	for _, b := range bad {
+		n.logger.Error("the alerts of a scope that an earlier leader has left cannot be read: they end by themselves", "scope", b.Key, "err", b.Err)
 	}
 	for _, row := range rows {
 		n.scopes[row.Key] = restored(&row.Value, n.loaded)

@@ -39,7 +39,7 @@ func (s *server) alertsPageView(ctx context.Context, _ url.Values) (pageView, er
 	if s.Store == nil {
 		return pageView{}, refuse(http.StatusNotImplemented, "this process sends no alerts")
 	}
-	rows, err := state.Alerts(s.Store, state.NoFence).List(ctx)
+	rows, _, err := state.Alerts(s.Store, state.NoFence).ListReadable(ctx)
 	if err != nil {
 		return pageView{}, s.storeFailure(err)
 	}

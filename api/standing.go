@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -37,15 +38,20 @@ func (s *server) standing(ctx context.Context) standing {
 	}
 	out.controls = rowsByKey(controls.rows)
 	now := s.Now()
+	var bad []state.Unreadable
 	out.misfits = func(scope string) []string {
-		return s.conflicts(scope, out.controls[scope], controls.unreadable, now)
+		misfits := s.conflicts(scope, out.controls[scope], controls.unreadable, now)
+		if slices.ContainsFunc(bad, func(u state.Unreadable) bool { return u.Key == scope }) {
+			misfits = append(misfits, state.UnreadableActions(state.Execution))
+		}
+		return misfits
 	}
-	executions, err := s.executions.List(ctx)
+	executions, unread, err := s.executions.ListReadable(ctx)
 	if err != nil {
 		s.Logger.Error("reading actions failed", "err", err)
 		out.problem = unreadable
 	}
-	out.executions = rowsByKey(executions)
+	bad, out.executions = unread, rowsByKey(executions)
 	var odd int
 	if out.drains, err = s.drainRecords(ctx, &odd); err != nil {
 		s.Logger.Error("reading drains failed", "err", err)

@@ -110,9 +110,16 @@ func New(ctx context.Context, o Options) (*Drainer, error) {
 		scopes: loops.NewSet[*scope](), resumed: map[string]string{}, draining: map[string]string{},
 		parallel: parallelRequests,
 	}
-	rows, err := x.records.Load(ctx)
+	rows, bad, err := x.records.LoadReadable(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: reading drains: %w", actuators.ErrStore, err)
+	}
+	for _, b := range bad {
+		// Every step of the scope reads it again, and fails before it does anything. A
+		// worker may be half empty: no other scope of its cluster drains one.
+		x.o.Logger.Error(state.UnreadableActions(state.Drain), "scope", b.Key, "err", b.Err)
+		x.add(b.Key)
+		x.resumed[b.Key] = ""
 	}
 	for _, r := range rows {
 		if err := fence.Check(r.Value.Epoch); err != nil {

@@ -11,9 +11,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
 )
 
 // Instruments count what the loop does. All methods must be safe for
@@ -55,7 +57,16 @@ type Loop struct {
 	ticks      *state.Table[state.TickRecord]
 	reloads    chan reload
 	dropped    *droppedScopes
+	// generations are those before the last reload, by scope.
+	generations map[string]uint64
 }
+
+// firstAssembly and lastAssembly are how long a reload waits for the store before it
+// tries again.
+const (
+	firstAssembly = time.Second
+	lastAssembly  = 15 * time.Second
+)
 
 type reload struct {
 	cfg  Config
@@ -98,10 +109,14 @@ func (noInstruments) IgnoredSamples(int)      {}
 
 // Run evaluates until ctx ends (then it returns nil) or until another process
 // has taken over. Reload swaps the configuration while it runs: a reload is a
-// restore with the new rules, the same code as a start.
+// restore with the new rules, the same code as a start. A start fails with the
+// store; a reload, which was acknowledged, waits for it.
 func (l *Loop) Run(ctx context.Context, cfg Config) error {
-	for {
+	for start := true; ; start = false {
 		runners, err := l.assemble(ctx, cfg)
+		if err != nil && !start {
+			runners, err = l.assembleLater(ctx, cfg, err)
+		}
 		if ctx.Err() != nil {
 			return nil // stopped while it was starting
 		}
@@ -141,8 +156,43 @@ func (l *Loop) Run(ctx context.Context, cfg Config) error {
 				return err
 			}
 		}
-		cfg = next.cfg
+		cfg, l.generations = next.cfg, generationsOf(runners)
 		next.done <- nil
+	}
+}
+
+// assembleLater waits for a store that has failed after a reload, as every tick does:
+// nothing is decided meanwhile, and what was decided ends by itself. A later reload
+// takes the place of this one.
+func (l *Loop) assembleLater(ctx context.Context, cfg Config, err error) ([]*runner, error) {
+	store := trouble.New(l.Logger, slog.LevelError, "state store failed after a reload, nothing is decided until it works again", "state store works again")
+	for failures := 1; ; failures++ {
+		if ctx.Err() != nil || errors.Is(err, state.ErrFenced) {
+			return nil, err
+		}
+		l.Instruments.Failed("store")
+		store.Note(err)
+		waiting, stop := context.WithCancel(ctx)
+		waited := make(chan struct{})
+		until := l.Clock.Now().Add(backoff.Doubled(firstAssembly, failures, lastAssembly))
+		go func() {
+			defer close(waited)
+			_ = l.Clock.WaitUntil(waiting, until) // it ends with ctx, too
+		}()
+		select {
+		case r := <-l.reloads:
+			cfg = r.cfg
+			r.done <- nil
+			stop()
+			<-waited
+		case <-waited:
+			stop()
+		}
+		var runners []*runner
+		if runners, err = l.assemble(ctx, cfg); err == nil {
+			store.Note(nil)
+			return runners, nil
+		}
 	}
 }
 

@@ -18,6 +18,14 @@ type overlay struct {
 	// be decoded, by key.
 	rows       []state.Row[state.ControlRecord]
 	unreadable map[string]error
+	// unknown are the scopes of whose actions or drains the record cannot be decoded.
+	unknown map[string][]unknownRecord
+}
+
+// unknownRecord is a record of executor or drainer that cannot be decoded.
+type unknownRecord struct {
+	kind state.Kind
+	err  error
 }
 
 // loadOverlay reads all kinds of record; they are few, as only scopes that
@@ -41,17 +49,23 @@ func (l *Loop) loadOverlay(ctx context.Context) (overlay, error) {
 			return overlay{}, err
 		}
 	}
-	execution, err := l.executions.List(ctx)
+	execution, badExecution, err := l.executions.ListReadable(ctx)
 	if err != nil {
 		return overlay{}, err
 	}
-	drains, err := l.drains.List(ctx)
+	drains, badDrains, err := l.drains.ListReadable(ctx)
 	if err != nil {
 		return overlay{}, err
 	}
-	o := overlay{control: byKey(control), execution: byKey(execution), drain: byKey(drains), rows: control, unreadable: map[string]error{}}
+	o := overlay{control: byKey(control), execution: byKey(execution), drain: byKey(drains), rows: control, unreadable: map[string]error{}, unknown: map[string][]unknownRecord{}}
 	for _, b := range bad {
 		o.unreadable[b.Key] = b.Err
+	}
+	for _, b := range badExecution {
+		o.unknown[b.Key] = append(o.unknown[b.Key], unknownRecord{state.Execution, b.Err})
+	}
+	for _, b := range badDrains {
+		o.unknown[b.Key] = append(o.unknown[b.Key], unknownRecord{state.Drain, b.Err})
 	}
 	return o, nil
 }
@@ -61,6 +75,16 @@ func (o *overlay) keep(before *overlay) {
 	for key := range o.unreadable {
 		if c, known := before.control[key]; known {
 			o.control[key] = c
+		}
+	}
+	for key := range o.unknown {
+		_, read := o.execution[key]
+		if e, known := before.execution[key]; known && !read {
+			o.execution[key] = e
+		}
+		_, read = o.drain[key]
+		if d, known := before.drain[key]; known && !read {
+			o.drain[key] = d
 		}
 	}
 }
@@ -124,6 +148,10 @@ func (o *overlay) limits(s *scopeState, ruleSet *scaling.Bounds, at time.Time) s
 		if d.CooldownUntil.After(l.CooldownUntil) {
 			l.CooldownUntil = d.CooldownUntil
 		}
+	}
+	for _, u := range o.unknown[s.Key] {
+		l.Conflicts = append(l.Conflicts, state.UnreadableActions(u.kind))
+		l.ActionInFlight, l.ActionDeadline = true, time.Time{} // as far as anybody knows
 	}
 	return l
 }

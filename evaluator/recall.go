@@ -36,10 +36,11 @@ func (r *runner) list(cfg Config) error {
 // recall gives the scopes back what the store knows about them, makes
 // discovered ones known again, and cleans what belongs to nobody any more.
 func (l *Loop) recall(ctx context.Context, runners []*runner, o *overlay) error {
-	rows, err := l.decisions.List(ctx)
+	rows, bad, err := l.decisions.ListReadable(ctx)
 	if err != nil {
 		return fmt.Errorf("reading decisions: %w", err)
 	}
+	l.decideAnew(runners, bad)
 	var orphans []scaling.Scope
 	now := l.Clock.Now()
 	for i := range rows {
@@ -55,12 +56,47 @@ func (l *Loop) recall(ctx context.Context, runners []*runner, o *overlay) error 
 	return l.clean(ctx, orphans, o)
 }
 
+// decideAnew has scopes begin like new ones whose decisions cannot be read: the next
+// tick writes them anew. Under the epoch of a reload no generation comes again.
+func (l *Loop) decideAnew(runners []*runner, bad []state.Unreadable) {
+	for _, b := range bad {
+		l.Instruments.Failed("store")
+		l.Logger.Error("the decision of a scope cannot be read: it is decided anew, as that of a new scope", "scope", b.Key, "err", b.Err)
+		last, found := l.generations[b.Key], false
+		for _, r := range runners {
+			for _, s := range r.group.scopes.sorted {
+				if s.Key == b.Key {
+					s.published.generation, found = last, true
+				}
+			}
+		}
+		if !found && last > 0 {
+			l.dropped.put(b.Key, last)
+		}
+	}
+}
+
+// generationsOf are the newest generations that runners have published.
+func generationsOf(runners []*runner) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, r := range runners {
+		for _, s := range r.group.scopes.sorted {
+			out[s.Key] = s.published.generation
+		}
+	}
+	return out
+}
+
 // recallTicks tells each rule set where it was. One that is new lets the history
 // age as the others do.
 func (l *Loop) recallTicks(ctx context.Context, runners []*runner) error {
-	rows, err := l.ticks.List(ctx)
+	rows, bad, err := l.ticks.ListReadable(ctx)
 	if err != nil {
 		return fmt.Errorf("reading ticks: %w", err)
+	}
+	for _, b := range bad {
+		l.Instruments.Failed("store")
+		l.Logger.Error("the last tick of a rule set cannot be read: it begins like a new one", "rule_set", b.Key, "err", b.Err)
 	}
 	var aging time.Time
 	for _, row := range rows {

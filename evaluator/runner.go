@@ -154,8 +154,8 @@ func (r *runner) loadLimits(ctx context.Context) {
 	r.noteUnreadable()
 }
 
-// noteUnreadable tells of control records that cannot be decoded. They touch their
-// own scopes alone.
+// noteUnreadable tells of records that cannot be decoded. They touch their own
+// scopes alone.
 func (r *runner) noteUnreadable() {
 	keys := slices.Sorted(maps.Keys(r.overlay.unreadable))
 	var errs []error
@@ -168,6 +168,18 @@ func (r *runner) noteUnreadable() {
 		kind = fmt.Sprintf("%q", keys) // the key of the whole service is empty
 	}
 	r.troubles.controls.Set(kind, "scopes", keys, "err", errors.Join(errs...))
+	kind, errs = "", nil
+	keys = slices.Sorted(maps.Keys(r.overlay.unknown))
+	for _, key := range keys {
+		for _, u := range r.overlay.unknown[key] {
+			r.Instruments.Failed("store")
+			errs = append(errs, u.err)
+		}
+	}
+	if len(keys) > 0 {
+		kind = fmt.Sprintf("%q", keys)
+	}
+	r.troubles.actions.Set(kind, "scopes", keys, "err", errors.Join(errs...))
 }
 
 func (r *runner) noteStore(err error) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
-	"github.com/zeta-scaler/zeta-scaler/state/memory"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // series is a source whose expressions are names of functions of tick number
@@ -202,12 +202,12 @@ type service struct {
 	clock *handClock
 	rec   *recorder
 	loop  *Loop
-	store *memory.Store
+	store state.Store
 	stop  func()
 	cfg   Config
 }
 
-func startService(t *testing.T, src Source, store *memory.Store, cfg Config, now time.Time, epoch uint64) *service {
+func startService(t *testing.T, src Source, store state.Store, cfg Config, now time.Time, epoch uint64) *service {
 	t.Helper()
 	s := &service{t: t, clock: newHandClock(now), rec: newRecorder(), store: store, cfg: cfg}
 	s.loop = NewLoop(Options{

@@ -63,6 +63,9 @@ func (o *overlay) useless(key string, c state.ControlRecord) bool {
 	if key == state.GlobalKey || !c.Empty() {
 		return false
 	}
+	if len(o.unknown[key]) > 0 {
+		return false
+	}
 	_, executes := o.execution[key]
 	_, drains := o.drain[key]
 	return c.ResumedAt.IsZero() || !executes && !drains

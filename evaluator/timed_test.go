@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -185,4 +186,49 @@ func TestAControlRecordThatCannotBeRead(t *testing.T) {
 	l = newLive(t, src, store, fixtureConfig(rs, scaling.DefaultBounds()), 2)
 	l.tick(t, at(rs, 105))
 	require.Contains(t, l.rec.last["b"].LimitsChange.String(), "zeta-scaler pause b --reason WHY or zeta-scaler resume b writes it anew")
+}
+
+// However the clock goes and whoever leads: a bound that ends by itself holds at
+// exactly those ticks that lie before its end while the store has it, and it leaves
+// the store by nobody's hand only after an hour of ticks.
+func TestATimedBoundHoldsUntilItsEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWrongClock(t)
+		w.tick()
+		controls := state.Controls(w.store)
+		until, ticks, skews := w.now(), 0, rapid.SampledFrom([]time.Duration{0, 0, 0, 10 * time.Minute, 24 * time.Hour, -time.Hour})
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				w.restart()
+			case 1:
+				w.skew = skews.Draw(t, "skew")
+			case 2:
+				until = at(w.cfg.RuleSets[0], w.n+rapid.IntRange(-2, 9).Draw(t, "until")).UTC()
+				ticks = 0
+				_, err := controls.Change(ctxOf(t), "a", func(old state.Row[state.ControlRecord]) (state.ControlRecord, []state.Entry, bool) {
+					old.Value.MinTimed = &scaling.TimedBound{Bound: scaling.MinWorkers, Workers: 6, Until: until}
+					return old.Value, nil, true
+				})
+				require.NoError(t, err)
+			}
+			before, err := controls.Get(ctxOf(t), "a")
+			require.NoError(t, err)
+			w.tick()
+			ticks++
+			ev := w.rec.last["a"]
+			if !ev.Tick.Equal(TickAtOrBefore(w.now(), w.r.group.interval, w.r.group.phase)) {
+				continue // the clock waits for the ticks to come
+			}
+			want := 1
+			if b := before.Value.MinTimed; b != nil && ev.Tick.Before(b.Until) {
+				want = 6
+			}
+			require.Equal(t, want, ev.MinWorkers)
+			if after, err := controls.Get(ctxOf(t), "a"); before.Value.MinTimed != nil {
+				require.NoError(t, err)
+				require.True(t, after.Value.MinTimed != nil || time.Duration(ticks)*w.r.group.interval >= sweepAfter)
+			}
+		}
+	})
 }

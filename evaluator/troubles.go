@@ -11,6 +11,8 @@ type troubles struct {
 	store, restore *trouble.State
 	// controls is that something which was set at run time cannot be read.
 	controls *trouble.State
+	// actions is that what is known of actions or drains cannot be read.
+	actions *trouble.State
 	// crowd is that there are more scopes than are evaluated.
 	crowd *trouble.State
 	// silence is that the source gives no answer, for all queries in one line;
@@ -26,6 +28,8 @@ func newTroubles(logger *slog.Logger, g *group) troubles {
 		restore: trouble.New(logger, slog.LevelWarn, "windows could not be restored: what failed is unknown, decisions are provisional if everything did", "windows are restored"),
 		controls: trouble.New(logger, slog.LevelError, "what was set at run time cannot be read, nothing is carried out for these scopes (an empty one is the whole service): pause or resume them, which writes it anew",
 			"what was set at run time can be read again"),
+		actions: trouble.New(logger, slog.LevelError, "what is known of a scope's actions or drains cannot be read, nothing is carried out for it until that record is removed from the state store (docs/state.md)",
+			"what is known of actions and drains can be read again"),
 		crowd:   trouble.New(logger, slog.LevelError, "too many scopes: those beyond the limit are left out; does workers.current leak a label?", ""),
 		silence: trouble.New(logger, slog.LevelWarn, "the source gives no answer, signals are unknown", "the source answers again"),
 	}

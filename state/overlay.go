@@ -79,6 +79,12 @@ func (e *Effective) conflict(why, counts string) {
 	e.Conflicts = append(e.Conflicts, Conflict{why, counts})
 }
 
+// UnreadableActions says that what is known of a scope's actions or drains cannot be
+// decoded.
+func UnreadableActions(kind Kind) string {
+	return "the record of kind " + string(kind) + " of this scope cannot be read: nothing is carried out until it is removed from the state store"
+}
+
 // UnreadableControl says that what was set for a scope cannot be decoded, for the
 // whole service with GlobalKey.
 func UnreadableControl(key string) string {

@@ -103,6 +103,12 @@ func (t *Table[T]) ListReadable(ctx context.Context) (rows []Row[T], bad []Unrea
 	return t.listReadable(ctx, false)
 }
 
+// LoadReadable is Load, but a record that cannot be decoded does not keep the others
+// from being read. Get and Change of that one fail with ErrUnreadable.
+func (t *Table[T]) LoadReadable(ctx context.Context) (rows []Row[T], bad []Unreadable, err error) {
+	return t.listReadable(ctx, true)
+}
+
 func (t *Table[T]) list(ctx context.Context, keep bool) ([]Row[T], error) {
 	rows, bad, err := t.listReadable(ctx, keep)
 	if err == nil && len(bad) > 0 {
@@ -122,6 +128,7 @@ func (t *Table[T]) listReadable(ctx context.Context, keep bool) (rows []Row[T], 
 		v, err := Decode[T](r)
 		if err != nil {
 			bad = append(bad, Unreadable{r.Key, r.Version, err})
+			t.read(began, r.Key, remembered{version: r.Version}) // it can be written over
 			continue
 		}
 		rows = append(rows, Row[T]{r.Key, r.Version, v})
@@ -131,9 +138,7 @@ func (t *Table[T]) listReadable(ctx context.Context, keep bool) (rows []Row[T], 
 		}
 		t.read(began, r.Key, m)
 	}
-	if len(bad) == 0 {
-		t.readAll(began)
-	}
+	t.readAll(began)
 	return rows, bad, nil
 }
 
