@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,7 +78,9 @@ func (p *errorPages) WriteHeader(status int) {
 	}
 	h := p.Header()
 	if status >= http.StatusBadRequest && h.Get("Content-Type") == ProblemType {
-		h.Add("Vary", "Accept")
+		if !slices.Contains(h.Values("Vary"), "Accept") { // another replica, whose answer this is, has said it
+			h.Add("Vary", "Accept")
+		}
 		if p.wanted && h.Get("Content-Encoding") == "" {
 			p.status = status
 			return
