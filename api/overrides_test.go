@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,6 +69,20 @@ func TestAControlRecordThatCannotBeRead(t *testing.T) {
 	rec = send(t, h, "POST", "/autoscaler/pause", `{"reason":"look"}`)
 	require.Equal(t, http.StatusOK, rec.Code, rec.Body)
 	require.True(t, storedControl(t, o, state.GlobalKey).Paused)
+}
+
+// So does an action or a drain, which the status says.
+func TestActionsThatCannotBeReadAreSaid(t *testing.T) {
+	for _, kind := range []state.Kind{state.Execution, state.Drain} {
+		o := options(t)
+		o.Store = pauses(t, nil)
+		_, err := o.Store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: kind, Key: "prod", Value: []byte(`[1]`)}}})
+		require.NoError(t, err)
+		for _, sc := range decoded[Status](t, call(newHandler(t, o), "GET", "/autoscaler/status")).Scopes {
+			require.Equal(t, sc.Scope == "prod", slices.Contains(sc.Conflicts, state.UnreadableActions(kind)), sc.Scope)
+			require.LessOrEqual(t, len(sc.Conflicts), 1)
+		}
+	}
 }
 
 // The page of the configuration says that the whole service is paused.

@@ -38,11 +38,13 @@ func (s *server) standing(ctx context.Context) standing {
 	}
 	out.controls = rowsByKey(controls.rows)
 	now := s.Now()
-	var bad []state.Unreadable
+	bad := map[state.Kind][]state.Unreadable{}
 	out.misfits = func(scope string) []string {
 		misfits := s.conflicts(scope, out.controls[scope], controls.unreadable, now)
-		if slices.ContainsFunc(bad, func(u state.Unreadable) bool { return u.Key == scope }) {
-			misfits = append(misfits, state.UnreadableActions(state.Execution))
+		for _, kind := range []state.Kind{state.Execution, state.Drain} {
+			if slices.ContainsFunc(bad[kind], func(u state.Unreadable) bool { return u.Key == scope }) {
+				misfits = append(misfits, state.UnreadableActions(kind))
+			}
 		}
 		return misfits
 	}
@@ -51,12 +53,13 @@ func (s *server) standing(ctx context.Context) standing {
 		s.Logger.Error("reading actions failed", "err", err)
 		out.problem = unreadable
 	}
-	bad, out.executions = unread, rowsByKey(executions)
-	var odd int
-	if out.drains, err = s.drainRecords(ctx, &odd); err != nil {
+	bad[state.Execution], out.executions = unread, rowsByKey(executions)
+	drains, unread, err := state.Drains(s.Store, state.NoFence).ListReadable(ctx)
+	if err != nil {
 		s.Logger.Error("reading drains failed", "err", err)
 		out.problem = unreadable
 	}
+	bad[state.Drain], out.drains = unread, rowsByKey(drains)
 	return out
 }
 
