@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
@@ -123,13 +123,8 @@ func checkReason(reason string, required bool) error {
 		return refuse(http.StatusBadRequest, `invalid body: "reason" is not UTF-8`)
 	case utf8.RuneCountInString(reason) > maxReason:
 		return refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "reason" has more than %d characters`, maxReason))
-	case strings.ContainsFunc(reason, unprintable):
+	case strings.ContainsFunc(reason, document.Unprintable):
 		return refuse(http.StatusBadRequest, `invalid body: "reason" has control characters`)
 	}
 	return nil
-}
-
-// unprintable are control characters and those that turn the direction of text.
-func unprintable(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }

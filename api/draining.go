@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -98,7 +99,7 @@ func (s *server) checkDrain(scope *string, worker Optional[string]) (string, err
 		return "", refuse(http.StatusBadRequest, `invalid body: "scope" is too long`)
 	case worker.Set && valueOf(worker) == "":
 		return "", refuse(http.StatusBadRequest, `invalid body: "worker" is empty; leave it out to mean the one that the platform would remove`)
-	case len(valueOf(worker)) > maxKey || strings.ContainsFunc(valueOf(worker), unprintable):
+	case len(valueOf(worker)) > maxKey || strings.ContainsFunc(valueOf(worker), document.Unprintable):
 		return "", refuse(http.StatusBadRequest, `invalid body: "worker" is too long or has control characters`)
 	}
 	key, err := s.changedKey(*scope)

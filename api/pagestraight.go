@@ -2,22 +2,15 @@ package api
 
 import (
 	"fmt"
+	"unicode"
 	"unicode/utf8"
 )
 
-// turns reports whether a character turns the direction of writing: of what stands
-// behind it, too, whatever the style says about the element that it stands in.
-func turns(r rune) bool {
-	switch {
-	case r == '\u061c', r == '\u200e', r == '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-		return true
-	}
-	return false
-}
-
-// straight writes such characters of a page's text by their numbers. In a tag nobody
-// sees them, and a scope's key has to stay what it is: a template escapes every
-// angle bracket of a value, so tags are what lies between two.
+// straight writes characters of a page's text that turn the direction of writing by
+// their numbers: they turn what stands behind them, too, whatever the style says
+// about the element that they stand in. In a tag nobody sees them, and a scope's key
+// has to stay what it is: a template escapes every angle bracket of a value, so tags
+// are what lies between two.
 func straight(page []byte) []byte {
 	out := make([]byte, 0, len(page))
 	inside := false
@@ -30,7 +23,7 @@ func straight(page []byte) []byte {
 			continue
 		}
 		r, n := utf8.DecodeRune(page[i:])
-		if turns(r) && !inside {
+		if unicode.Is(unicode.Bidi_Control, r) && !inside {
 			out = fmt.Appendf(out, `\u%04x`, r)
 		} else {
 			out = append(out, page[i:i+n]...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -23,19 +24,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteString("\n")
 		r.scope(&b, s)
 	}
-	_, err := io.WriteString(w, printable(b.String()))
+	// Names come from the clusters that were watched.
+	_, err := io.WriteString(w, document.Printable(b.String(), "\n"))
 	return err
-}
-
-// printable takes out what would move a terminal's cursor: names come from the
-// clusters that were watched.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' && c != '\n' || c >= 0x7f && c < 0xa0 {
-			return '?'
-		}
-		return c
-	}, text)
 }
 
 func (r *Report) head(b *strings.Builder) {

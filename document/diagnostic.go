@@ -52,12 +52,12 @@ func (d Diagnostic) String() string {
 // Render is the diagnostic for a terminal: the line of String, the source line
 // with a caret, and the hint.
 func (d Diagnostic) Render() string {
-	s := printable(d.String()) + "\n"
+	s := Printable(d.String(), "\t") + "\n"
 	if d.Snippet != "" {
 		s += d.Snippet + "\n"
 	}
 	if d.Hint != "" {
-		s += "  hint: " + printable(d.Hint) + "\n"
+		s += "  hint: " + Printable(d.Hint, "\t") + "\n"
 	}
 	return s
 }

@@ -1,9 +1,6 @@
 package document
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // Text is a file split into lines, to quote from.
 type Text struct {
@@ -61,15 +58,5 @@ func (t *Text) Snippet(p Position) string {
 			pad[i] = ' '
 		}
 	}
-	return "    " + before + printable(string(runes[start:end])) + after + "\n    " + string(pad) + "^"
-}
-
-// printable keeps control characters of a file away from a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
-			return utf8.RuneError
-		}
-		return r
-	}, s)
+	return "    " + before + Printable(string(runes[start:end]), "\t") + after + "\n    " + string(pad) + "^"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -230,21 +231,8 @@ func queriesText(queries []api.ExplainedQuery) string {
 			command = q.Promql
 		}
 		if command != "" {
-			fmt.Fprintf(&b, "# %s is %s\n%s\n", plain(q.Name), plain(valueText(q.Value, q.Unit, q.Reason)), printable(command))
+			fmt.Fprintf(&b, "# %s is %s\n%s\n", plain(q.Name), plain(valueText(q.Value, q.Unit, q.Reason)), document.Printable(command, "\n\t"))
 		}
 	}
 	return b.String()
-}
-
-// printable takes out what would move the cursor, line breaks and tabs aside.
-func printable(command string) string {
-	lines := strings.Split(command, "\n")
-	for i := range lines {
-		cells := strings.Split(lines[i], "\t")
-		for j := range cells {
-			cells[j] = plain(cells[j])
-		}
-		lines[i] = strings.Join(cells, "\t")
-	}
-	return strings.Join(lines, "\n")
 }

@@ -6,11 +6,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	xterm "golang.org/x/term"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // outputFormat is the value of -o.
@@ -165,16 +166,9 @@ func wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// plain takes out what would move the cursor or hide text: names come from the
-// clusters that are watched.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, text)
-}
+// plain is a text as one line of a terminal bears it: names come from the clusters
+// that are watched.
+func plain(text string) string { return document.Printable(text, "") }
 
 // paint gives words that people look for their colour.
 func (s screen) paint(word string) string {
