@@ -68,8 +68,9 @@ type History interface {
 type Jobs interface {
 	// Submit passes a job on to a cluster, empty for the only one, and returns which.
 	Submit(ctx context.Context, cluster string, s jobs.Submission) (in string, job jobs.Submitted, err error)
-	// Kept lists the jobs whose configs are kept, newest first.
-	Kept(ctx context.Context) ([]jobs.Kept, error)
+	// Kept lists the jobs whose configs are kept, newest first, and says how many
+	// could not be read.
+	Kept(ctx context.Context) (kept []jobs.Kept, unreadable int, err error)
 }
 
 // ErrFollower says that a replica does not lead. Alertmanager asks again then, and

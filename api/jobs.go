@@ -24,11 +24,11 @@ func (s *server) GetJobs(c echo.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
 	defer cancel()
-	kept, err := s.Jobs.Kept(ctx)
+	kept, unreadable, err := s.Jobs.Kept(ctx)
 	if err != nil {
 		return s.storeFailure(err)
 	}
-	return c.JSON(http.StatusOK, JobsPage{Jobs: listed(kept)})
+	return c.JSON(http.StatusOK, JobsPage{Jobs: listed(kept), Unreadable: unreadable})
 }
 
 // PostJobs passes a job on to Zeta and keeps its config.

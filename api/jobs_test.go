@@ -17,7 +17,10 @@ import (
 )
 
 // fakeJobs takes every job, but for ids that are a status to answer with.
-type fakeJobs struct{ last *jobs.Submission }
+type fakeJobs struct {
+	last       *jobs.Submission
+	unreadable int
+}
 
 func (f fakeJobs) Submit(_ context.Context, cluster string, s jobs.Submission) (in string, job jobs.Submitted, err error) {
 	if f.last != nil {
@@ -41,13 +44,21 @@ func (f fakeJobs) Submit(_ context.Context, cluster string, s jobs.Submission) (
 	return "prod", jobs.Submitted{ID: s.ID, Name: s.Name, Kept: true}, nil
 }
 
-func (fakeJobs) Kept(context.Context) ([]jobs.Kept, error) {
-	return []jobs.Kept{{Cluster: "prod", ID: "4501", Name: "orders", Format: "json", At: tick.Add(-time.Hour), By: "ann"}}, nil
+func (f fakeJobs) Kept(context.Context) (kept []jobs.Kept, unreadable int, err error) {
+	return []jobs.Kept{{Cluster: "prod", ID: "4501", Name: "orders", Format: "json", At: tick.Add(-time.Hour), By: "ann"}}, f.unreadable, nil
+}
+
+func TestJobsThatCannotBeReadAreCounted(t *testing.T) {
+	o := options(t)
+	o.Jobs = fakeJobs{unreadable: 2}
+	page := decoded[JobsPage](t, call(newHandler(t, o), "GET", "/autoscaler/jobs"))
+	require.Len(t, page.Jobs, 1)
+	require.Equal(t, 2, page.Unreadable)
 }
 
 func TestSubmitSaysWhoAndPassesTheTextOn(t *testing.T) {
 	o, got, log := options(t), jobs.Submission{}, &strings.Builder{}
-	o.Jobs, o.User = fakeJobs{&got}, func(context.Context) string { return "ann" }
+	o.Jobs, o.User = fakeJobs{last: &got}, func(context.Context) string { return "ann" }
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	reply := decoded[SubmittedJob](t, send(t, newHandler(t, o), "POST", "/autoscaler/jobs",
 		`{"cluster":"prod","id":"7","name":"orders","format":"json","config":"{\"password\": \"hunter2\"}\n"}`))

@@ -339,6 +339,9 @@ type JobFormat string
 // JobsPage The jobs whose configs are kept, newest first.
 type JobsPage struct {
 	Jobs []KeptJob `json:"jobs"`
+
+	// Unreadable How many could not be read and are left out.
+	Unreadable int `json:"unreadable"`
 }
 
 // KeptJob A job whose config is kept.

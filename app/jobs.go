@@ -44,7 +44,7 @@ func (s submitter) Submit(ctx context.Context, cluster string, job jobs.Submissi
 }
 
 // Kept implements api.Jobs.
-func (s submitter) Kept(ctx context.Context) ([]jobs.Kept, error) {
+func (s submitter) Kept(ctx context.Context) (kept []jobs.Kept, unreadable int, err error) {
 	return jobLibrary(s.running.Load(), s.store, s.logger).Kept(ctx)
 }
 

@@ -134,7 +134,10 @@ func (c Cluster) earlier(ctx context.Context, z Zeta, s Submission, kept bool) (
 			return 0, err
 		}
 		row, err := c.library.records.Get(ctx, recordKey(c.name, s.ID))
-		if err != nil {
+		switch {
+		case errors.Is(err, state.ErrUnreadable):
+			return 0, fmt.Errorf("%w: %w; %s", ErrTaken, err, remedy(row.Key))
+		case err != nil:
 			return 0, fmt.Errorf("%w: %w", ErrStore, err)
 		}
 		if row.Version > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,7 +88,7 @@ func TestSubmit(t *testing.T) {
 	config, err := c.Config(t.Context(), z.jobs[got.ID])
 	require.NoError(t, err)
 	require.JSONEq(t, orders, string(config.Text))
-	kept, err := l.Kept(t.Context())
+	kept, _, err := l.Kept(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []Kept{{Cluster: "prod", ID: got.ID, Name: "orders", Format: "json", At: l.Now(), By: "ann"}}, kept)
 
@@ -138,7 +139,7 @@ func TestSubmitUnderAnIDThatZetaHas(t *testing.T) {
 	z.jobs["7"] = running("7", "orders")
 	_, err := l.Cluster("prod").Submit(t.Context(), z, submission("7"))
 	require.ErrorIs(t, err, ErrTaken)
-	kept, err := l.Kept(t.Context())
+	kept, _, err := l.Kept(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, kept)
 }
@@ -154,7 +155,7 @@ func TestSubmitRefused(t *testing.T) {
 			_, err := l.Cluster("prod").Submit(t.Context(), z, submission("7"))
 			require.ErrorIs(t, err, answer)
 			require.EqualError(t, err, `submitting job "orders" under id 7: `+answer.Error())
-			kept, err := l.Kept(t.Context())
+			kept, _, err := l.Kept(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, kept, "kept what is no job")
 		})
@@ -282,11 +283,67 @@ func TestKeptIsBounded(t *testing.T) {
 	z.jobs["3"] = over
 	_, err = c.Submit(t.Context(), z, submission("5000"))
 	require.NoError(t, err)
-	kept, err := l.Kept(t.Context())
+	kept, _, err := l.Kept(t.Context())
 	require.NoError(t, err)
 	require.Len(t, kept, maxKept)
 	_, err = l.Store.Get(t.Context(), state.Job, "prod/3")
 	require.ErrorIs(t, err, state.ErrNotFound)
+}
+
+// A record that cannot be read touches its own job: the others are listed, submitted
+// and found, and it is told of by name.
+func TestARecordThatCannotBeRead(t *testing.T) {
+	l, z, log := library(t), newCluster(), &strings.Builder{}
+	l.Logger = slog.New(slog.NewTextHandler(log, nil))
+	c := l.Cluster("prod")
+	for _, id := range []string{"7", "8"} {
+		_, err := c.Submit(t.Context(), z, submission(id))
+		require.NoError(t, err)
+	}
+	row, err := l.Store.Get(t.Context(), state.Job, "prod/7")
+	require.NoError(t, err)
+	_, err = l.Store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Job, Key: "prod/7", Version: row.Version, Value: []byte(`[1]`)}}})
+	require.NoError(t, err)
+
+	_, err = c.Submit(t.Context(), z, submission("9"))
+	require.NoError(t, err, "another is submitted")
+	kept, unreadable, err := l.Kept(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, unreadable)
+	require.Equal(t, []string{"8", "9"}, []string{kept[0].ID, kept[1].ID})
+	require.Contains(t, log.String(), "a submitted config cannot be read")
+	require.Contains(t, log.String(), "record=prod/7")
+	_, err = c.Config(t.Context(), z.jobs["8"])
+	require.NoError(t, err)
+
+	_, err = c.Config(t.Context(), z.jobs["7"])
+	require.ErrorIs(t, err, state.ErrUnreadable)
+	require.NotErrorIs(t, err, ErrNotRegistered)
+	require.ErrorContains(t, err, `job "orders" (7)`)
+	require.ErrorContains(t, err, `remove the record of kind job with the key "prod/7" from the state store (docs/state.md), and put the config that it was submitted with into jobs.folder`)
+	_, err = c.Submit(t.Context(), z, submission("7"))
+	require.ErrorIs(t, err, ErrTaken)
+	require.ErrorContains(t, err, `the key "prod/7"`)
+	require.Len(t, z.texts["7"], 1, "it is not started twice")
+
+	// What is said to be done helps.
+	w := state.NewWrite(l.Store, state.NoFence)
+	l.records.Remove(w, "prod/7")
+	require.NoError(t, w.Commit(t.Context()))
+	l.Folder = folder(t, map[string]string{"7.json": orders})
+	_, err = c.Config(t.Context(), z.jobs["7"])
+	require.NoError(t, err)
+}
+
+// What cannot be read counts among what is kept, so that it is bounded all the same.
+func TestRecordsThatCannotBeReadAreBounded(t *testing.T) {
+	l, z := library(t), newCluster()
+	l.Logger = slog.New(slog.DiscardHandler)
+	long := []byte(`"` + strings.Repeat("x", maxKeptBytes) + `"`)
+	_, err := l.Store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Job, Key: "prod/1", Value: long}}})
+	require.NoError(t, err)
+	_, err = l.Cluster("prod").Submit(t.Context(), z, submission("7"))
+	require.ErrorIs(t, err, ErrFull)
 }
 
 // A config that was submitted and another one in the folder are two for one job.

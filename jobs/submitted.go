@@ -56,6 +56,9 @@ func (c Cluster) submitted(ctx context.Context, id string) ([]found, error) {
 		return nil, nil
 	}
 	row, err := c.library.records.Get(ctx, recordKey(c.name, id))
+	if errors.Is(err, state.ErrUnreadable) {
+		return nil, fmt.Errorf("%w; %s, and put the config that it was submitted with into jobs.folder", err, remedy(row.Key))
+	}
 	if err != nil || row.Version == 0 {
 		return nil, err
 	}
@@ -72,10 +75,28 @@ func (c Cluster) submitted(ctx context.Context, id string) ([]found, error) {
 	return []found{{control.Config{Format: r.Format, Text: text}, where}}, nil
 }
 
+// remedy is what a person does about a record that cannot be read.
+func remedy(key string) string {
+	return fmt.Sprintf("remove the record of kind %s with the key %q from the state store (docs/state.md)", state.Job, key)
+}
+
+// list reads the records of all clusters, and tells of each that cannot be read.
+func (l *Library) list(ctx context.Context) ([]state.Row[state.JobRecord], []state.Unreadable, error) {
+	rows, bad, err := l.records.ListReadable(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the submitted configs: %w", err)
+	}
+	for _, b := range bad {
+		l.Logger.Error("a submitted config cannot be read: no drain moves its job until its record is removed from the state store (docs/state.md)",
+			"record", b.Key, "err", b.Err)
+	}
+	return rows, bad, nil
+}
+
 // keep stores a config under a version that was read, after it has made room if
 // it has to.
 func (c Cluster) keep(ctx context.Context, z Zeta, k *Keys, r state.JobRecord, text []byte) error {
-	rows, err := c.library.records.List(ctx)
+	rows, bad, err := c.library.list(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
@@ -85,7 +106,10 @@ func (c Cluster) keep(ctx context.Context, z Zeta, k *Keys, r state.JobRecord, t
 	for _, row := range rows {
 		size += len(row.Value.Sealed)
 	}
-	if len(rows) >= maxKept || size > maxKeptBytes {
+	for _, b := range bad {
+		size += b.Size
+	}
+	if len(rows)+len(bad) >= maxKept || size > maxKeptBytes {
 		old, ok := c.over(ctx, z, rows)
 		if !ok || size-len(old.Value.Sealed) > maxKeptBytes {
 			return ErrFull
@@ -150,14 +174,15 @@ type Kept struct {
 	By      string    `json:"by"`
 }
 
-// Kept lists the submitted configs of all clusters, newest first.
-func (l *Library) Kept(ctx context.Context) ([]Kept, error) {
+// Kept lists the submitted configs of all clusters, newest first, and says how many
+// records cannot be read; the log names those.
+func (l *Library) Kept(ctx context.Context) (kept []Kept, unreadable int, err error) {
 	if l.records == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
-	rows, err := l.records.List(ctx)
+	rows, bad, err := l.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading the submitted configs: %w", err)
+		return nil, 0, err
 	}
 	out := make([]Kept, len(rows))
 	for i, row := range rows {
@@ -167,5 +192,5 @@ func (l *Library) Kept(ctx context.Context) ([]Kept, error) {
 	slices.SortFunc(out, func(a, b Kept) int {
 		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.ID, b.ID))
 	})
-	return out, nil
+	return out, len(bad), nil
 }

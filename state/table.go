@@ -94,7 +94,9 @@ func (t *Table[T]) Load(ctx context.Context) ([]Row[T], error) { return t.list(c
 type Unreadable struct {
 	Key     string
 	Version uint64
-	Err     error
+	// Size is how many bytes the value has.
+	Size int
+	Err  error
 }
 
 // ListReadable is List, but a record that cannot be decoded does not keep the
@@ -127,7 +129,7 @@ func (t *Table[T]) listReadable(ctx context.Context, keep bool) (rows []Row[T], 
 	for _, r := range stored {
 		v, err := Decode[T](r)
 		if err != nil {
-			bad = append(bad, Unreadable{r.Key, r.Version, err})
+			bad = append(bad, Unreadable{r.Key, r.Version, len(r.Value), err})
 			t.read(began, r.Key, remembered{version: r.Version}) // it can be written over
 			continue
 		}
