@@ -160,6 +160,13 @@ func TestControlRecordsAreSwept(t *testing.T) {
 
 // A control record that cannot be read touches its own scope alone.
 func TestAControlRecordThatCannotBeRead(t *testing.T) {
+	for _, value := range []string{`[1]`, `{"minWorkers":-3}`, `{"minWorkers":5,"maxWorkers":2}`} {
+		t.Run(value, func(t *testing.T) { controlRecordThatCannotBeRead(t, value) })
+	}
+}
+
+func controlRecordThatCannotBeRead(t *testing.T, value string) {
+	t.Helper()
 	rs := fixture()
 	store := memory.New()
 	src := quietCluster(rs)
@@ -172,7 +179,7 @@ func TestAControlRecordThatCannotBeRead(t *testing.T) {
 	l.tick(t, at(rs, 100))
 	row, err := state.Controls(store).Get(t.Context(), "b")
 	require.NoError(t, err)
-	_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Control, Key: "b", Version: row.Version, Value: []byte(`[1]`)}}})
+	_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Control, Key: "b", Version: row.Version, Value: []byte(value)}}})
 	require.NoError(t, err)
 	setControl(t, store, "a", state.ControlRecord{MinWorkers: new(6)})
 	for n := range 3 {

@@ -2,6 +2,9 @@ package state
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -33,6 +36,30 @@ type ControlRecord struct {
 	// ResumedAt is when somebody last resumed the scope, paused or not: it says
 	// that what the platform has now is accepted.
 	ResumedAt time.Time `json:"resumedAt,omitzero"`
+}
+
+// check refuses bounds that nobody can have set through the API. Of those that end by
+// themselves it compares no two: one may have been over when the other was set.
+func (c ControlRecord) check() error {
+	var bad []string
+	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
+	atLeast := func(least int, name scaling.BoundName, plain *int, timed *scaling.TimedBound) {
+		if plain != nil && *plain < least {
+			say("%s is %d, expected %d or more", name, *plain, least)
+		}
+		if timed != nil && timed.Workers < least {
+			say("%s until %s is %d, expected %d or more", name, timed.Until.UTC().Format(time.RFC3339), timed.Workers, least)
+		}
+	}
+	atLeast(0, scaling.MinWorkers, c.MinWorkers, c.MinTimed)
+	atLeast(1, scaling.MaxWorkers, c.MaxWorkers, c.MaxTimed)
+	if c.MinWorkers != nil && c.MaxWorkers != nil && *c.MinWorkers > *c.MaxWorkers {
+		say("%s %d is greater than %s %d", scaling.MinWorkers, *c.MinWorkers, scaling.MaxWorkers, *c.MaxWorkers)
+	}
+	if len(bad) > 0 {
+		return errors.New(strings.Join(bad, "; "))
+	}
+	return nil
 }
 
 // PausedAt reports whether the pause holds at t.

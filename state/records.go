@@ -268,15 +268,23 @@ type JobRecord struct {
 	Sealed []byte `json:"sealed"`
 }
 
-// Decode reads the typed value of a record. Fields that this version does not
-// know are ignored, so that a store survives a downgrade.
+// Decode reads the typed value of a record, and fails with ErrUnreadable. Fields that
+// this version does not know are ignored, so that a store survives a downgrade.
 func Decode[T any](r Record) (T, error) {
 	var v T
-	if err := json.Unmarshal(r.Value, &v); err != nil {
+	err := json.Unmarshal(r.Value, &v)
+	if c, ok := any(v).(checked); ok && err == nil {
+		err = c.check()
+	}
+	if err != nil {
 		return v, fmt.Errorf("decoding %s record %q: %w: %w", r.Kind, r.Key, ErrUnreadable, err)
 	}
 	return v, nil
 }
+
+// checked is a value that may be written in the way of its kind and still be none that
+// we would write.
+type checked interface{ check() error }
 
 // ErrUnreadable says that the value of a record is none of its kind.
 var ErrUnreadable = errors.New("its value cannot be read")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/state/memory"
 )
 
 func TestPausedAt(t *testing.T) {
@@ -108,4 +109,33 @@ func TestDecode(t *testing.T) {
 
 	_, err = state.NewPut(state.Tick, "a", 0, func() {})
 	require.ErrorContains(t, err, `encoding tick record "a"`)
+}
+
+// Bounds that somebody has written by hand and that no scope can have are a record
+// that cannot be read; nothing is carried out by it.
+func TestBoundsThatNobodyCanHaveSet(t *testing.T) {
+	for value, want := range map[string]string{
+		`{"minWorkers":-3}`: "min_workers is -3, expected 0 or more",
+		`{"maxWorkers":0}`:  "max_workers is 0, expected 1 or more",
+		`{"minTimed":{"workers":-1,"until":"2026-01-02T03:04:05Z"}}`: "min_workers until 2026-01-02T03:04:05Z is -1, expected 0 or more",
+		`{"maxTimed":{"workers":-1,"until":"2026-01-02T03:04:05Z"}}`: "max_workers until 2026-01-02T03:04:05Z is -1, expected 1 or more",
+		`{"minWorkers":5,"maxWorkers":2}`:                            "min_workers 5 is greater than max_workers 2",
+		`{"minWorkers":5,"maxWorkers":-2}`:                           "max_workers is -2, expected 1 or more; min_workers 5 is greater than max_workers -2",
+		`{"minWorkers":0,"maxWorkers":1}`:                            "",
+		// The one was over when the other was set.
+		`{"minTimed":{"workers":8,"until":"2026-01-02T03:04:05Z"},"maxWorkers":5}`: "",
+	} {
+		store := memory.New()
+		decision, err := state.NewPut(state.Decision, "prod", 0, state.DecisionRecord{})
+		require.NoError(t, err)
+		_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{decision, {Kind: state.Control, Key: "prod", Value: []byte(value)}}})
+		require.NoError(t, err)
+		_, err = state.ReadStanding(t.Context(), store, "prod")
+		if want == "" {
+			require.NoError(t, err, value)
+			continue
+		}
+		require.ErrorIs(t, err, state.ErrUnreadable, value)
+		require.EqualError(t, err, `decoding control record "prod": its value cannot be read: `+want)
+	}
 }
