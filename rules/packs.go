@@ -14,7 +14,7 @@ var packFiles embed.FS
 
 // packNames are the packs in the order in which they are shown.
 func packNames() []string {
-	return []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot", "zeta-responsive", "zeta-thrifty", "zeta-telemetry-only"}
+	return []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot", "zeta-ample", "zeta-responsive", "zeta-thrifty", "zeta-telemetry-only"}
 }
 
 // Packs lists the rule sets that are part of the binary.

@@ -14,7 +14,9 @@ import (
 )
 
 // byIntent reports whether a pack's numbers are not those of the design.
-func byIntent(name string) bool { return name == "zeta-responsive" || name == "zeta-thrifty" }
+func byIntent(name string) bool {
+	return name == "zeta-ample" || name == "zeta-responsive" || name == "zeta-thrifty"
+}
 
 func TestPacksHaveNothingToWarnOf(t *testing.T) {
 	for _, name := range Packs() {
@@ -58,6 +60,20 @@ func TestPacksHaveTheSignalsOfTheDesign(t *testing.T) {
 		"zeta-auto": with(map[string]string{
 			"slot_utilization": slots, "unassigned_resources": "capacity ratio [0 1] in [dynamic mixed]:",
 		}),
+		"zeta-ample": {
+			"blocked_jobs":        "blocking demand required jobs: in ≤ 0 for 15s",
+			"oldest_blocked_age":  "blocking required seconds: out > 60 for 15s in ≤ 0 for 15s",
+			"unsatisfied_slots":   "blocking required slots: out > 0 for 0s in ≤ 0 for 15s",
+			"resource_rejections": "blocking required rejections: out > 0 for 0s in ≤ 0 for 5m",
+			"recent_rejections":   "blocking required rejections: in ≤ 0 for 15s",
+			"avg_cpu":             "saturation required ratio [0 1]: out > 0.7 for 1m in < 0.6 for 1m",
+			"avg_memory":          "saturation required ratio [0 1]: out > 0.8 for 2m in < 0.6 for 5m",
+			"surplus_by_cpu":      "saturation required workers: in ≥ 1 for 15s",
+			"surplus_by_memory":   "saturation required workers: in ≥ 1 for 5m",
+			"slot_utilization":    "capacity ratio [0 1] in [fixed]: out > 0.95 for 2m",
+			"surplus_by_slots":    "capacity workers in [fixed]: in ≥ 1 for 15s",
+			"head_job_too_big":    "guard workers: out > max_workers for 15s holds [oldest_blocked_age unsatisfied_slots]",
+		},
 		"zeta-responsive": {
 			"blocked_jobs":        "blocking demand required jobs: in ≤ 0 for 15s",
 			"oldest_blocked_age":  "blocking required seconds: out > 60 for 15s in ≤ 0 for 15s",

@@ -25,7 +25,7 @@ func TestLaterRounds(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, later, rs.Step.LaterRounds(), policy)
 	}
-	for name, later := range map[string]bool{"zeta-auto": false, "zeta-fixed-slot": false, "zeta-dynamic-slot": false, "zeta-responsive": true, "zeta-thrifty": true} {
+	for name, later := range map[string]bool{"zeta-auto": false, "zeta-fixed-slot": false, "zeta-dynamic-slot": false, "zeta-ample": true, "zeta-responsive": true, "zeta-thrifty": true} {
 		rs, _, err := Pack(name)
 		require.NoError(t, err)
 		require.Equal(t, later, rs.Step.LaterRounds(), name)

@@ -302,7 +302,7 @@ func TestSourcesCountClusters(t *testing.T) {
 					}
 				}
 			}, instances...)
-			for _, name := range []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot", "zeta-responsive", "zeta-thrifty"} {
+			for _, name := range []string{"zeta-auto", "zeta-fixed-slot", "zeta-dynamic-slot", "zeta-ample", "zeta-responsive", "zeta-thrifty"} {
 				require.Equal(t, map[string]float64{`{cluster="p"}`: c.want}, values(t, e, pack(t, name).Workers.Sources.Text), name)
 			}
 		})
@@ -347,7 +347,7 @@ func TestSourcesCountClustersWhileAScrapeIsLost(t *testing.T) {
 			e, err := source.NewEngine(source.EngineOptions{}, db)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, e.Close()) })
-			for _, name := range []string{"zeta-responsive", "zeta-thrifty"} {
+			for _, name := range []string{"zeta-ample", "zeta-responsive", "zeta-thrifty"} {
 				require.Equal(t, map[string]float64{`{cluster="p"}`: c.want}, values(t, e, pack(t, name).Workers.Sources.Text), name)
 			}
 		})

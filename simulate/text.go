@@ -47,7 +47,7 @@ func (r *Report) sum(class string, k int) (s sums, ok bool) {
 		// A second more keeps waits of nearly nothing from deciding.
 		wait += math.Log((out.WaitMean + 1) / (other.WaitMean + 1))
 		hours += math.Log((out.WorkerHours + 1e-9) / (other.WorkerHours + 1e-9))
-		switch out.Against(other) {
+		switch out.Against(other, Clear) {
 		case -1:
 			s.less++
 		case 1:
@@ -73,17 +73,25 @@ func (w *WorkloadReport) complete() bool {
 	return true
 }
 
-// Against is -1 where an outcome has less of everything than another: waiting,
-// worker-hours, and jobs that were rejected or lost; 1 where it has more of
-// everything; else 0. A second, and a hundredth of the worker-hours, are no
-// difference.
-func (out *Outcome) Against(other *Outcome) int {
+// Margin is by how much two outcomes may differ and still count as alike: Wait in
+// seconds of mean waiting, Hours as a part of the other's worker-hours.
+type Margin struct{ Wait, Hours float64 }
+
+// Clear leaves out what nobody would notice: a second, and a hundredth of the
+// worker-hours.
+var Clear = Margin{Wait: 1, Hours: 0.01}
+
+// Against is -1 where an outcome has less of everything than another, by more than
+// the margin: waiting, worker-hours, and jobs that were rejected or lost, whose
+// number stands for the waiting where it differs; 1 where it has more of everything;
+// else 0.
+func (out *Outcome) Against(other *Outcome, by Margin) int {
 	failed, others := out.Jobs.Rejected+out.Jobs.Lost, other.Jobs.Rejected+other.Jobs.Lost
-	wait := compare(out.WaitMean, other.WaitMean, 1)
+	wait := compare(out.WaitMean, other.WaitMean, by.Wait)
 	if failed != others {
 		wait = compare(float64(failed), float64(others), 0)
 	}
-	hours := compare(out.WorkerHours, other.WorkerHours, other.WorkerHours/100)
+	hours := compare(out.WorkerHours, other.WorkerHours, by.Hours*other.WorkerHours)
 	if wait == hours {
 		return wait
 	}

@@ -8,10 +8,12 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/simulate"
 )
 
-// duel is one of our rule sets against another controller, over all workloads.
-type duel struct{ better, worse, of int }
+// duel is one of our rule sets against another controller, over all workloads: on how
+// many it has less of both, and on how many of those clearly; on how many it clearly has
+// more of both.
+type duel struct{ better, clearly, worse, of int }
 
-func (d duel) String() string { return fmt.Sprintf("%d / %d", d.better, d.worse) }
+func (d duel) String() string { return fmt.Sprintf("%d (%d) / %d", d.better, d.clearly, d.worse) }
 
 // fight counts the workloads on which controller a has less of both than b, and
 // more of both.
@@ -23,9 +25,12 @@ func fight(r *simulate.Report, a, b int) duel {
 			continue
 		}
 		d.of++
-		switch ours.Against(other) {
-		case -1:
+		if ours.Against(other, simulate.Margin{}) < 0 {
 			d.better++
+		}
+		switch ours.Against(other, simulate.Clear) {
+		case -1:
+			d.clearly++
 		case 1:
 			d.worse++
 		}
@@ -45,7 +50,7 @@ func write(w io.Writer, r *simulate.Report) {
 		}
 	}
 	others = append(others, ours...)
-	fmt.Fprintf(w, "\nless of both than / more of both than, of %d workloads\n\n| rule set |", len(r.Workloads))
+	fmt.Fprintf(w, "\nless of both than (clearly) / clearly more of both than, of %d workloads\n\n| rule set |", len(r.Workloads))
 	for _, k := range others {
 		fmt.Fprintf(w, " %s |", r.Controllers[k].Name)
 	}

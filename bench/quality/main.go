@@ -24,7 +24,7 @@ import (
 
 // defaultPacks are those for any Zeta, each with the cooldown that its documentation
 // says.
-const defaultPacks = "zeta-auto,zeta-responsive@1m,zeta-thrifty@0s"
+const defaultPacks = "zeta-auto,zeta-ample@1m,zeta-responsive@1m,zeta-thrifty@0s"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

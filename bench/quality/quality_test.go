@@ -30,32 +30,32 @@ func report(kinds map[string]simulate.Kind, names []string, figures map[string][
 func TestDuels(t *testing.T) {
 	kinds := map[string]simulate.Kind{"bound": simulate.KindBound, "them": simulate.KindPeer, "one": simulate.KindRuleSet, "two": simulate.KindRuleSet}
 	r := report(kinds, []string{"bound", "them", "one"}, map[string][][2]float64{
-		"bound": {{0, 1}, {0, 1}, {0, 1}},
-		"them":  {{50, 10}, {50, 10}, {50, 10}},
-		"one":   {{20, 8}, {20, 12}, {70, 12}},
+		"bound": {{0, 1}, {0, 1}, {0, 1}, {0, 1}},
+		"them":  {{50, 10}, {50, 10}, {50, 10}, {50, 10}},
+		"one":   {{20, 8}, {20, 12}, {70, 12}, {49.5, 9}},
 	})
-	require.Equal(t, duel{better: 1, worse: 1, of: 3}, fight(r, 2, 1))
+	require.Equal(t, duel{better: 2, clearly: 1, worse: 1, of: 4}, fight(r, 2, 1))
 
-	later := report(kinds, []string{"two"}, map[string][][2]float64{"two": {{10, 7}, {10, 7}, {10, 7}}})
+	later := report(kinds, []string{"two"}, map[string][][2]float64{"two": {{10, 7}, {10, 7}, {10, 7}, {10, 7}}})
 	require.NoError(t, join(r, later))
 	var out bytes.Buffer
 	write(&out, r)
 	require.Equal(t, `
-less of both than / more of both than, of 3 workloads
+less of both than (clearly) / clearly more of both than, of 4 workloads
 
 | rule set | them | one | two |
 |---|--:|--:|--:|
-| one | 1 / 1 | | 0 / 3 |
-| two | 3 / 0 | 3 / 0 | |
+| one | 2 (1) / 1 | | 0 (0) / 4 |
+| two | 4 (4) / 0 | 4 (4) / 0 | |
 `, out.String())
 
-	again := report(kinds, []string{"two"}, map[string][][2]float64{"two": {{90, 70}, {90, 70}, {90, 70}}})
+	again := report(kinds, []string{"two"}, map[string][][2]float64{"two": {{90, 70}, {90, 70}, {90, 70}, {90, 70}}})
 	require.NoError(t, join(r, again))
 	require.Len(t, r.Controllers, 4, "it takes the other's place")
-	require.Equal(t, duel{worse: 3, of: 3}, fight(r, 3, 2))
+	require.Equal(t, duel{worse: 4, of: 4}, fight(r, 3, 2))
 
 	other := report(kinds, []string{"two"}, map[string][][2]float64{"two": {{90, 70}}})
-	require.ErrorContains(t, join(r, other), "3 workloads, this one 1, 15s and 1")
+	require.ErrorContains(t, join(r, other), "4 workloads, this one 1, 15s and 1")
 	again.Workloads[1].Jobs = 11
 	require.ErrorContains(t, join(r, again), "workload 2 of the earlier report is b with 10 jobs, this one's is b with 11")
 }
