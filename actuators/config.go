@@ -119,10 +119,6 @@ type Options struct {
 	Rand func() float64
 }
 
-// ErrStore says that the state store could not be read or written, so that
-// nothing was promised.
-var ErrStore = errors.New("the state store cannot be used")
-
 // ErrLate says that no tick was decided for longer than a recommendation is
 // valid: ask again, the next one tells.
 var ErrLate = errors.New("the decision loop is late")

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/zeta-scaler/zeta-scaler/loops"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -19,10 +21,8 @@ import (
 type Executor struct {
 	o       Options
 	m       *instruments
-	records *state.Table[state.ExecutionRecord]
+	records *state.Led[state.ExecutionRecord]
 
-	// lost is true once a newer epoch was seen; it stays.
-	lost atomic.Bool
 	// configured is true from the first Configure on: nothing moves before.
 	configured atomic.Bool
 
@@ -36,7 +36,7 @@ type scope struct {
 	tick atomic.Pointer[tick]
 	// writer is held while an input is folded and stored; turn while the scope
 	// advances. Calls of a platform are made with turn alone.
-	writer, turn semaphore
+	writer, turn *semaphore.Weighted
 	// attempts and inFlight (in the gauge) belong to whoever has writer.
 	attempts attempts
 	inFlight bool
@@ -45,20 +45,6 @@ type scope struct {
 	answer *input
 }
 
-// semaphore is a mutex that can be waited for with a context.
-type semaphore chan struct{}
-
-func (m semaphore) lock(ctx context.Context) error {
-	select {
-	case m <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (m semaphore) unlock() { <-m }
-
 // New reads what the store knows about actions. It fails with state.ErrFenced if a
 // newer epoch has written there.
 func New(ctx context.Context, o Options) (*Executor, error) {
@@ -66,14 +52,13 @@ func New(ctx context.Context, o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	fence := state.Fence(o.Epoch)
 	x := &Executor{
-		o: o, m: newInstruments(o.Registerer), records: state.Executions(o.Store, fence),
+		o: o, m: newInstruments(o.Registerer), records: state.Lead(state.Executions(o.Store, state.Fence(o.Epoch)), "action", o.Leads),
 		scopes: loops.NewSet[*scope](),
 	}
-	rows, bad, err := x.records.LoadReadable(ctx)
+	rows, bad, err := x.records.Load(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: reading actions: %w", ErrStore, err)
+		return nil, err
 	}
 	for _, b := range bad {
 		// Every step of the scope reads it again, and fails before it does anything.
@@ -84,9 +69,6 @@ func New(ctx context.Context, o Options) (*Executor, error) {
 		return nil, err
 	}
 	for _, r := range rows {
-		if err := fence.Check(r.Value.Epoch); err != nil {
-			return nil, fmt.Errorf("the action of scope %s: %w", r.Key, err)
-		}
 		if r.Value.Held != nil || open(r.Value.Action) {
 			s := x.add(r.Key)
 			if s.inFlight = open(r.Value.Action); s.inFlight {
@@ -109,7 +91,7 @@ func New(ctx context.Context, o Options) (*Executor, error) {
 func lastTick(ctx context.Context, store state.Store) (last time.Time, err error) {
 	rows, _, err := state.Ticks(store, state.NoFence).ListReadable(ctx)
 	if err != nil {
-		return last, fmt.Errorf("%w: reading the last ticks: %w", ErrStore, err)
+		return last, fmt.Errorf("%w: reading the last ticks: %w", state.ErrUnusable, err)
 	}
 	for _, r := range rows {
 		if r.Value.Last.After(last) {
@@ -166,10 +148,10 @@ func (x *Executor) Publish(_ context.Context, evaluations []scaling.Evaluation, 
 
 // Accept asks to carry out a recommendation, of which only the id is taken from
 // the caller. When it returns accepted or held the intent is durable. It does
-// not call a platform. It fails only with ErrStore, ErrLate,
+// not call a platform. It fails only with state.ErrUnusable, ErrLate,
 // state.ErrFenced or ctx's error, after which it can be asked again, here or at the leader.
 func (x *Executor) Accept(ctx context.Context, recommendationID string) (scaling.Verdict, error) {
-	if err := x.leads(); err != nil {
+	if err := x.records.Leads(); err != nil {
 		return scaling.Verdict{}, err
 	}
 	id, ok := scaling.ParseRecommendationID(recommendationID)
@@ -198,7 +180,7 @@ func (x *Executor) Accept(ctx context.Context, recommendationID string) (scaling
 // Resolve says that a recommendation's alert is over: what has not begun is
 // cancelled, what has is left alone. It fails as Accept does.
 func (x *Executor) Resolve(ctx context.Context, recommendationID string) (scaling.Verdict, error) {
-	if err := x.leads(); err != nil {
+	if err := x.records.Leads(); err != nil {
 		return scaling.Verdict{}, err
 	}
 	id, ok := scaling.ParseRecommendationID(recommendationID)
@@ -242,7 +224,7 @@ func (x *Executor) add(key string) *scope { return x.scopes.Add(key, newScope(ke
 
 func newScope(key string) func() *scope {
 	return func() *scope {
-		s := &scope{Seat: loops.NewSeat(key), writer: make(semaphore, 1), turn: make(semaphore, 1)}
+		s := &scope{Seat: loops.NewSeat(key), writer: semaphore.NewWeighted(1), turn: semaphore.NewWeighted(1)}
 		s.tick.Store(&tick{})
 		return s
 	}
@@ -255,17 +237,6 @@ func (x *Executor) scope(key string) *scope {
 }
 
 func (x *Executor) now() time.Time { return x.o.Clock.Now().UTC() }
-
-// leads fails once this process leads no longer.
-func (x *Executor) leads() error {
-	if x.lost.Load() {
-		return fmt.Errorf("%w: a newer epoch than %d has written", state.ErrFenced, x.o.Epoch)
-	}
-	if err := x.o.Leads(); err != nil {
-		return fmt.Errorf("%w: %w", state.ErrFenced, err)
-	}
-	return nil
-}
 
 // Run carries out what is accepted until ctx ends (nil) or this process leads
 // no longer (state.ErrFenced). Scopes advance at the same time, each by itself, so

@@ -3,7 +3,6 @@ package actuators
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,13 +21,13 @@ func (x *Executor) advance(ctx context.Context, s *scope) (time.Time, error) {
 	if !x.configured.Load() {
 		return time.Time{}, nil
 	}
-	if err := s.turn.lock(ctx); err != nil {
+	if err := s.turn.Acquire(ctx, 1); err != nil {
 		return time.Time{}, err
 	}
-	defer s.turn.unlock()
+	defer s.turn.Release(1)
 	in := input{kind: look}
 	for {
-		if err := x.leads(); err != nil {
+		if err := x.records.Leads(); err != nil {
 			return time.Time{}, err
 		}
 		if s.tick.Load().gone {
@@ -78,7 +77,7 @@ func (x *Executor) perform(ctx context.Context, s *scope, o *outcome) (input, er
 			in.kind = unobserved
 		}
 	case claim:
-		if err := x.leads(); err != nil {
+		if err := x.records.Leads(); err != nil {
 			return in, err
 		}
 		in.err = x.call(ctx, c, verbClaim, func(ctx context.Context, t Target) error {
@@ -89,7 +88,7 @@ func (x *Executor) perform(ctx context.Context, s *scope, o *outcome) (input, er
 			in.kind = unclaimed
 		}
 	case withdraw:
-		if err := x.leads(); err != nil {
+		if err := x.records.Leads(); err != nil {
 			return in, err
 		}
 		in.err = x.call(ctx, c, verbWithdraw, func(ctx context.Context, t Target) (err error) {
@@ -101,7 +100,7 @@ func (x *Executor) perform(ctx context.Context, s *scope, o *outcome) (input, er
 			in.kind = unwithdrawn
 		}
 	case scale:
-		if err := x.leads(); err != nil {
+		if err := x.records.Leads(); err != nil {
 			return in, err
 		}
 		in.err = x.call(ctx, c, verbScale, func(ctx context.Context, t Target) error {
@@ -146,10 +145,10 @@ func (x *Executor) call(ctx context.Context, c *ScopeConfig, verb string, f func
 // fold makes one step and stores what it changed. A record that somebody else
 // has changed meanwhile is folded anew.
 func (x *Executor) fold(ctx context.Context, s *scope, in input) (*outcome, error) {
-	if err := s.writer.lock(ctx); err != nil {
+	if err := s.writer.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer s.writer.unlock()
+	defer s.writer.Release(1)
 	if err := x.takeOver(ctx, s); err != nil {
 		return nil, err
 	}
@@ -172,7 +171,7 @@ func (x *Executor) fold(ctx context.Context, s *scope, in input) (*outcome, erro
 func (x *Executor) takeOver(ctx context.Context, s *scope) error {
 	row, err := x.records.Get(ctx, s.Key())
 	if err != nil {
-		return fmt.Errorf("%w: reading the action of scope %s: %w", ErrStore, s.Key(), err)
+		return err
 	}
 	v := x.view(s)
 	idle := row.Version == 0 && (!v.listed() || v.cfg.Actuator == nil)
@@ -188,31 +187,15 @@ func (x *Executor) takeOver(ctx context.Context, s *scope) error {
 // change stores what a step makes of the record, and reports it.
 func (x *Executor) change(ctx context.Context, s *scope, f func(*state.ExecutionRecord) (*outcome, error)) (*outcome, error) {
 	var o *outcome
-	var refused error
-	_, err := x.records.Change(ctx, s.Key(), func(old state.Row[state.ExecutionRecord]) (next state.ExecutionRecord, history []state.Entry, ok bool) {
-		if err := state.Fence(x.o.Epoch).Check(old.Value.Epoch); err != nil {
-			x.lost.Store(true)
-			refused = fmt.Errorf("the action of scope %s: %w", s.Key(), err)
-			return old.Value, nil, false
+	err := x.records.Step(ctx, s.Key(), func(old state.ExecutionRecord) (next state.ExecutionRecord, history []state.Entry, changed bool, err error) {
+		if o, err = f(&old); err != nil || !o.changed {
+			return old, nil, false, err
 		}
-		if o, refused = f(&old.Value); refused == nil && o.changed {
-			history, refused = historyOf(s.Key(), o)
-		}
-		if refused != nil || !o.changed {
-			return old.Value, nil, false
-		}
-		return o.ExecutionRecord, history, true
+		history, err = historyOf(s.Key(), o)
+		return o.ExecutionRecord, history, true, err
 	})
-	switch {
-	case refused != nil:
-		// Who asks under a newer epoch is answered, but proves nothing: an id is
-		// only text.
-		return nil, refused
-	case errors.Is(err, state.ErrFenced):
-		x.lost.Store(true)
+	if err != nil {
 		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: the action of scope %s: %w", ErrStore, s.Key(), err)
 	}
 	s.attempts = o.attempts
 	if o.changed {
@@ -235,13 +218,13 @@ func (x *Executor) view(s *scope) *view {
 
 // forget drops a scope that is gone; its record was removed by who said so.
 func (x *Executor) forget(ctx context.Context, s *scope) error {
-	if err := s.writer.lock(ctx); err != nil {
+	if err := s.writer.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer s.writer.unlock()
+	defer s.writer.Release(1)
 	row, err := x.records.Get(ctx, s.Key())
 	if err != nil {
-		return fmt.Errorf("%w: reading the action of scope %s: %w", ErrStore, s.Key(), err)
+		return err
 	}
 	if open(row.Value.Action) {
 		x.o.Logger.Warn("A scope is gone, and its action in flight is not followed any more", "scope", s.Key(), "action", row.Value.Action.ID)
@@ -257,7 +240,7 @@ func (x *Executor) forget(ctx context.Context, s *scope) error {
 		err = w.Commit(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: ending the action of scope %s: %w", ErrStore, s.Key(), err)
+		return fmt.Errorf("%w: ending the action of scope %s: %w", state.ErrUnusable, s.Key(), err)
 	}
 	x.records.Forget(s.Key())
 	x.tell(s, o)
@@ -273,13 +256,11 @@ func (x *Executor) forget(ctx context.Context, s *scope) error {
 func historyOf(key string, o *outcome) ([]state.Entry, error) {
 	var out []state.Entry
 	for _, a := range o.ended {
-		v, err := json.Marshal(a)
+		e, err := state.Entry{Scope: key, At: o.view.now, Action: string(scaling.ScaleOut), Kind: state.ActionEntry}.With(a)
 		if err != nil {
-			return nil, fmt.Errorf("encoding action %s: %w", a.ID, err)
+			return nil, err
 		}
-		out = append(out, state.Entry{
-			Scope: key, At: o.view.now, Action: string(scaling.ScaleOut), Kind: state.ActionEntry, Value: v,
-		})
+		out = append(out, e)
 	}
 	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -27,7 +26,7 @@ func TestAnActionThatCannotBeReadHoldsItsScope(t *testing.T) {
 	id = b.decide(1, scaling.ScaleOut, 2, 3)
 	for range 3 {
 		_, err := b.x.Accept(t.Context(), id)
-		require.ErrorIs(t, err, actuators.ErrStore, "it may be asked again")
+		require.ErrorIs(t, err, state.ErrUnusable, "it may be asked again")
 		require.ErrorIs(t, err, state.ErrUnreadable)
 		require.ErrorIs(t, b.x.Advance(t.Context()), state.ErrUnreadable)
 	}

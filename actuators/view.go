@@ -34,8 +34,7 @@ type view struct {
 // backoff is the wait after the nth failure in a row, n ≥ 1, less a random half
 // at most.
 func (v *view) backoff(n int) time.Duration {
-	d := backoff.Doubled(firstRetry, n, lastRetry)
-	return d - time.Duration(float64(d)/2*v.jitter)
+	return backoff.Shortened(backoff.Doubled(firstRetry, n, lastRetry), v.jitter)
 }
 
 // listed reports whether the configuration lists the scope.
@@ -63,7 +62,7 @@ func readStored(ctx context.Context, store state.Store, key string) (out stored,
 		out.drain, _, err = state.Load[state.DrainRecord](ctx, store, state.Drain, key)
 	}
 	if err != nil {
-		return out, fmt.Errorf("%w: reading scope %s: %w", ErrStore, key, err)
+		return out, fmt.Errorf("%w: reading scope %s: %w", state.ErrUnusable, key, err)
 	}
 	return out, nil
 }
@@ -126,37 +125,30 @@ func (v *view) resumedAfter(t time.Time) bool { return v.stored.ResumedAfter(t) 
 // going on; its result is empty if it may. It fails with state.ErrFenced if the
 // store is ahead of this leader, and with ErrLate if the next tick will tell.
 func (v *view) refusal(id scaling.Identity) (scaling.Verdict, error) {
+	if stale, err := v.stored.Refusal(id, v.epoch); err != nil || stale.Result != "" {
+		return stale, err
+	}
 	d := &v.stored.Decision
-	refuse := func(r scaling.VerdictResult, format string, args ...any) (scaling.Verdict, error) {
-		return scaling.Verdict{Result: r, Reason: fmt.Sprintf(format, args...)}, nil
+	refuse := func(r scaling.VerdictResult, why string) (scaling.Verdict, error) {
+		return scaling.Verdict{Result: r, Reason: why}, nil
 	}
 	mode, why := v.mode()
 	switch {
-	case !v.stored.Found:
-		return refuse(scaling.VerdictUnknown, "there is no recommendation for scope %s", scaling.ShownKey(id.Scope))
-	case id.Epoch < v.epoch:
-		return refuse(scaling.VerdictStaleEpoch, "epoch %d is over, this is epoch %d", id.Epoch, v.epoch)
-	case id.Epoch > v.epoch, d.Epoch > v.epoch:
-		return scaling.Verdict{}, fmt.Errorf("%w: the recommendation is of epoch %d, this is epoch %d", state.ErrFenced, max(id.Epoch, d.Epoch), v.epoch)
-	case id.Generation < d.Generation:
-		return refuse(scaling.VerdictSuperseded, "generation %d has taken its place", d.Generation)
-	case id.Generation > d.Generation:
-		return refuse(scaling.VerdictUnknown, "the newest generation is %d", d.Generation)
 	case d.Intent.Action == scaling.ScaleInCandidate:
 		return refuse(scaling.VerdictAdvisory, "scale-in needs a drain, which the scope is not configured for")
 	case d.Intent.Action != scaling.ScaleOut:
 		return refuse(scaling.VerdictSuperseded, "nothing asks for more workers any more")
 	case mode == scaling.Advisory:
-		return refuse(scaling.VerdictAdvisory, "%s", why)
+		return refuse(scaling.VerdictAdvisory, why)
 	case v.paused():
 		return refuse(scaling.VerdictPaused, "the scope is paused")
 	}
 	if over := v.overMax(d.Intent.Target); over != "" {
-		return refuse(scaling.VerdictSuperseded, "%s", over)
+		return refuse(scaling.VerdictSuperseded, over)
 	}
 	if v.late() {
 		return scaling.Verdict{}, fmt.Errorf("%w: the recommendation was valid until %s, and it is not known yet whether it still stands",
-			ErrLate, v.stored.ValidUntil.UTC().Format(time.RFC3339))
+			ErrLate, timeWords(v.stored.ValidUntil))
 	}
 	return scaling.Verdict{}, nil
 }

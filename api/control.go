@@ -192,14 +192,11 @@ type controlWrite struct {
 
 // audit is the history of who made the change.
 func (w *controlWrite) audit(c echo.Context, what string) (state.Entry, error) {
-	value, err := json.Marshal(AuditRecord{
+	e := state.Entry{Scope: w.old.Key, At: w.after.UpdatedAt, Kind: state.AuditEntry, Action: what}
+	return e.With(AuditRecord{
 		Who: w.after.By, From: c.RealIP(), What: what, Scope: w.old.Key, Reason: w.reason,
 		Before: w.old.Value, After: w.after, At: w.after.UpdatedAt,
 	})
-	if err != nil {
-		return state.Entry{}, fmt.Errorf("encoding an audit record: %w", err)
-	}
-	return state.Entry{Scope: w.old.Key, At: w.after.UpdatedAt, Kind: state.AuditEntry, Action: what, Value: value}, nil
 }
 
 // write stores what was planned, all of it or nothing, if nobody changed any of

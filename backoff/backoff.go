@@ -27,6 +27,11 @@ func Spread(d time.Duration) time.Duration {
 	return d/2 + rand.N(d)
 }
 
+// Shortened is d less a half of it at most: by as much as was drawn, from [0, 1).
+func Shortened(d time.Duration, drawn float64) time.Duration {
+	return d - time.Duration(float64(d)/2*drawn)
+}
+
 // Asked is how long a reply asks to wait by its header Retry-After, in seconds or
 // as a date; 0 if it does not.
 func Asked(h http.Header, now time.Time) time.Duration {

@@ -18,6 +18,13 @@ func TestDoubled(t *testing.T) {
 	require.Equal(t, time.Second, Doubled(time.Minute, 3, time.Second))
 }
 
+func TestShortened(t *testing.T) {
+	for drawn, want := range map[float64]time.Duration{0: 8 * time.Second, 0.5: 6 * time.Second, 1: 4 * time.Second} {
+		require.Equal(t, want, Shortened(8*time.Second, drawn), "%g", drawn)
+	}
+	require.Zero(t, Shortened(0, 0.5))
+}
+
 func TestSpread(t *testing.T) {
 	for range 1000 {
 		d := Spread(10 * time.Second)

@@ -66,25 +66,18 @@ func (o *outcome) open(d *scaling.Drain, reason string) {
 // refusal says why a recommendation may not be carried out, whatever else is going
 // on; its result is empty if it may.
 func (v *view) refusal(id scaling.Identity) (scaling.Verdict, error) {
+	if stale, err := v.stored.Refusal(id, v.epoch); err != nil || stale.Result != "" {
+		return stale, err
+	}
 	d := &v.stored.Decision
-	refuse := func(r scaling.VerdictResult, format string, args ...any) (scaling.Verdict, error) {
-		return scaling.Verdict{Result: r, Reason: fmt.Sprintf(format, args...)}, nil
+	refuse := func(r scaling.VerdictResult, why string) (scaling.Verdict, error) {
+		return scaling.Verdict{Result: r, Reason: why}, nil
 	}
 	switch {
-	case !v.stored.Found:
-		return refuse(scaling.VerdictUnknown, "there is no recommendation for scope %s", scaling.ShownKey(id.Scope))
-	case id.Epoch < v.epoch:
-		return refuse(scaling.VerdictStaleEpoch, "epoch %d is over, this is epoch %d", id.Epoch, v.epoch)
-	case id.Epoch > v.epoch, d.Epoch > v.epoch:
-		return scaling.Verdict{}, fmt.Errorf("%w: the recommendation is of epoch %d, this is epoch %d", state.ErrFenced, max(id.Epoch, d.Epoch), v.epoch)
-	case id.Generation < d.Generation:
-		return refuse(scaling.VerdictSuperseded, "generation %d has taken its place", d.Generation)
-	case id.Generation > d.Generation:
-		return refuse(scaling.VerdictUnknown, "the newest generation is %d", d.Generation)
 	case d.Intent.Action != scaling.ScaleInCandidate:
 		return refuse(scaling.VerdictSuperseded, "nothing asks for fewer workers any more")
 	case v.advisory() != "":
-		return refuse(scaling.VerdictAdvisory, "%s", v.advisory())
+		return refuse(scaling.VerdictAdvisory, v.advisory())
 	case v.stored.PausedAt(v.now):
 		return refuse(scaling.VerdictPaused, "the scope is paused")
 	case v.stored.LateAt(v.now):

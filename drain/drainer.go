@@ -63,14 +63,12 @@ func (o Options) withDefaults() (Options, error) {
 type Drainer struct {
 	o       Options
 	m       *instruments
-	records *state.Table[state.DrainRecord]
+	records *state.Led[state.DrainRecord]
 	// parallel is how many requests of one drain are under way at once.
 	parallel int
 
 	// open counts the drains that are not over.
 	open atomic.Int64
-	// lost is true once a newer epoch was seen; it stays.
-	lost atomic.Bool
 	// configured is true from the first Configure on: nothing moves before.
 	configured atomic.Bool
 
@@ -104,15 +102,14 @@ func New(ctx context.Context, o Options) (*Drainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	fence := state.Fence(o.Epoch)
 	x := &Drainer{
-		o: o, m: newInstruments(o.Registerer), records: state.Drains(o.Store, fence),
+		o: o, m: newInstruments(o.Registerer), records: state.Lead(state.Drains(o.Store, state.Fence(o.Epoch)), "drain", o.Leads),
 		scopes: loops.NewSet[*scope](), resumed: map[string]string{}, draining: map[string]string{},
 		parallel: parallelRequests,
 	}
-	rows, bad, err := x.records.LoadReadable(ctx)
+	rows, bad, err := x.records.Load(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: reading drains: %w", actuators.ErrStore, err)
+		return nil, err
 	}
 	for _, b := range bad {
 		// Every step of the scope reads it again, and fails before it does anything. A
@@ -122,9 +119,6 @@ func New(ctx context.Context, o Options) (*Drainer, error) {
 		x.resumed[b.Key] = ""
 	}
 	for _, r := range rows {
-		if err := fence.Check(r.Value.Epoch); err != nil {
-			return nil, fmt.Errorf("the drain of scope %s: %w", r.Key, err)
-		}
 		x.show(x.add(r.Key), r.Value.Open)
 		if r.Value.InFlight() {
 			x.resumed[r.Key] = r.Value.Open.Endpoint
@@ -188,7 +182,7 @@ func (x *Drainer) Publish(_ context.Context, evaluations []scaling.Evaluation, g
 // Accept asks to carry out a SCALE_IN_CANDIDATE, of which only the id is taken
 // from the caller. mine is false if the id is of no such recommendation, or its
 // scope has no drain: then somebody else answers. When it returns accepted or held
-// the intent is durable; nobody is called. It fails only with actuators.ErrStore,
+// the intent is durable; nobody is called. It fails only with state.ErrUnusable,
 // actuators.ErrLate, state.ErrFenced or ctx's error, after which it can be asked
 // again, here or at the leader.
 func (x *Drainer) Accept(ctx context.Context, recommendationID string) (v scaling.Verdict, mine bool, err error) {
@@ -201,7 +195,7 @@ func (x *Drainer) Accept(ctx context.Context, recommendationID string) (v scalin
 	}
 	decision, _, err := state.Load[state.DecisionRecord](ctx, x.o.Store, state.Decision, s.Key())
 	if err != nil {
-		return v, false, fmt.Errorf("%w: reading scope %s: %w", actuators.ErrStore, s.Key(), err)
+		return v, false, fmt.Errorf("%w: reading scope %s: %w", state.ErrUnusable, s.Key(), err)
 	}
 	if decision.Intent.Action != scaling.ScaleInCandidate || decision.RecommendationID != recommendationID {
 		return v, false, nil
@@ -233,7 +227,7 @@ func (x *Drainer) Resolve(ctx context.Context, recommendationID string) (v scali
 // of finds the scope of a recommendation, nil if it is none of ours.
 func (x *Drainer) of(ctx context.Context, recommendationID string) (*scope, state.Row[state.DrainRecord], error) {
 	var row state.Row[state.DrainRecord]
-	if err := x.leads(); err != nil {
+	if err := x.records.Leads(); err != nil {
 		return nil, row, err
 	}
 	id, ok := scaling.ParseRecommendationID(recommendationID)
@@ -243,7 +237,7 @@ func (x *Drainer) of(ctx context.Context, recommendationID string) (*scope, stat
 	}
 	row, err := x.records.Get(ctx, s.Key())
 	if err != nil {
-		return nil, row, fmt.Errorf("%w: reading the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
+		return nil, row, err
 	}
 	return s, row, nil
 }
@@ -268,7 +262,7 @@ func (x *Drainer) Cancel(ctx context.Context, scopeKey, by, reason string) (scal
 }
 
 func (x *Drainer) byHand(ctx context.Context, scopeKey string, in input) (scaling.Drain, error) {
-	if err := x.leads(); err != nil {
+	if err := x.records.Leads(); err != nil {
 		return scaling.Drain{}, err
 	}
 	s := x.scope(scopeKey)
@@ -330,14 +324,3 @@ func (x *Drainer) scope(key string) *scope {
 }
 
 func (x *Drainer) now() time.Time { return x.o.Clock.Now().UTC() }
-
-// leads fails once this process leads no longer.
-func (x *Drainer) leads() error {
-	if x.lost.Load() {
-		return fmt.Errorf("%w: a newer epoch than %d has written", state.ErrFenced, x.o.Epoch)
-	}
-	if err := x.o.Leads(); err != nil {
-		return fmt.Errorf("%w: %w", state.ErrFenced, err)
-	}
-	return nil
-}

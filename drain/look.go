@@ -38,7 +38,7 @@ func (x *Drainer) perform(ctx context.Context, o *outcome) (input, error) {
 		// knows where its cluster is.
 		return input{}, fmt.Errorf("the drain of scope %s, which the configuration does not list with a drain, cannot go on: list it again, or restore its jobs by hand", o.view.scope)
 	}
-	if err := x.leads(); err != nil {
+	if err := x.records.Leads(); err != nil {
 		return in, err
 	}
 	a := x.asker(c, o.effect)

@@ -2,7 +2,6 @@ package drain
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,7 +55,7 @@ func (x *Drainer) advance(ctx context.Context, s *scope) (time.Time, error) {
 	defer s.turn.Release(1)
 	in := input{kind: look}
 	for {
-		if err := x.leads(); err != nil {
+		if err := x.records.Leads(); err != nil {
 			return time.Time{}, err
 		}
 		if s.tick.Load().gone && in.kind == look {
@@ -159,7 +158,7 @@ func (x *Drainer) unclaim(s *scope) {
 func (x *Drainer) takeOver(ctx context.Context, s *scope) error {
 	row, err := x.records.Get(ctx, s.Key())
 	if err != nil {
-		return fmt.Errorf("%w: reading the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
+		return err
 	}
 	if row.Value.Epoch == x.o.Epoch || row.Version == 0 && !s.cfg.Load().equipped() {
 		return nil
@@ -173,29 +172,15 @@ func (x *Drainer) takeOver(ctx context.Context, s *scope) error {
 // change stores what a step makes of the record, and reports it.
 func (x *Drainer) change(ctx context.Context, s *scope, f func(*state.DrainRecord) (*outcome, error)) (*outcome, error) {
 	var o *outcome
-	var refused error
-	_, err := x.records.Change(ctx, s.Key(), func(old state.Row[state.DrainRecord]) (next state.DrainRecord, history []state.Entry, ok bool) {
-		if err := state.Fence(x.o.Epoch).Check(old.Value.Epoch); err != nil {
-			x.lost.Store(true)
-			refused = fmt.Errorf("the drain of scope %s: %w", s.Key(), err)
-			return old.Value, nil, false
+	err := x.records.Step(ctx, s.Key(), func(old state.DrainRecord) (next state.DrainRecord, history []state.Entry, changed bool, err error) {
+		if o, err = f(&old); err != nil || !o.changed {
+			return old, nil, false, err
 		}
-		if o, refused = f(&old.Value); refused == nil && o.changed {
-			history, refused = historyOf(s.Key(), o)
-		}
-		if refused != nil || !o.changed {
-			return old.Value, nil, false
-		}
-		return o.DrainRecord, history, true
+		history, err = historyOf(s.Key(), o)
+		return o.DrainRecord, history, true, err
 	})
-	switch {
-	case refused != nil:
-		return nil, refused
-	case errors.Is(err, state.ErrFenced):
-		x.lost.Store(true)
+	if err != nil {
 		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
 	}
 	s.attempts = o.attempts
 	if o.changed {
@@ -228,7 +213,7 @@ func (x *Drainer) forget(ctx context.Context, s *scope, o *outcome) error {
 	w.Append(history...)
 	x.records.Remove(w, s.Key())
 	if err := w.Commit(ctx); err != nil {
-		return fmt.Errorf("%w: removing the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
+		return fmt.Errorf("%w: removing the drain of scope %s: %w", state.ErrUnusable, s.Key(), err)
 	}
 	x.tell(s, o)
 	if t := s.tick.Load(); t.gone {
@@ -242,13 +227,11 @@ func (x *Drainer) forget(ctx context.Context, s *scope, o *outcome) error {
 func historyOf(key string, o *outcome) ([]state.Entry, error) {
 	var out []state.Entry
 	for _, d := range o.ended {
-		v, err := json.Marshal(d)
+		e, err := state.Entry{Scope: key, At: o.view.now, Action: string(scaling.ScaleInCandidate), Kind: state.DrainEntry}.With(d)
 		if err != nil {
-			return nil, fmt.Errorf("encoding drain %s: %w", d.ID, err)
+			return nil, err
 		}
-		out = append(out, state.Entry{
-			Scope: key, At: o.view.now, Action: string(scaling.ScaleInCandidate), Kind: state.DrainEntry, Value: v,
-		})
+		out = append(out, e)
 	}
 	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/zeta/control"
@@ -15,7 +14,7 @@ import (
 // platform and cluster as a drain does and changes nothing. It fails as Request
 // does, but for ErrRefused: the plan says what is in the way.
 func (x *Drainer) Plan(ctx context.Context, scopeKey, worker string) (scaling.DrainPlan, error) {
-	if err := x.leads(); err != nil {
+	if err := x.records.Leads(); err != nil {
 		return scaling.DrainPlan{}, err
 	}
 	s := x.scope(scopeKey)
@@ -24,7 +23,7 @@ func (x *Drainer) Plan(ctx context.Context, scopeKey, worker string) (scaling.Dr
 	}
 	row, err := x.records.Get(ctx, s.Key())
 	if err != nil {
-		return scaling.DrainPlan{}, fmt.Errorf("%w: reading the drain of scope %s: %w", actuators.ErrStore, s.Key(), err)
+		return scaling.DrainPlan{}, err
 	}
 	v := x.view(s)
 	if v.stored, err = readStored(ctx, x.o.Store, s.Key()); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -28,7 +27,7 @@ func TestADrainThatCannotBeReadHoldsItsCluster(t *testing.T) {
 		b.x = x
 		b.decide(t, scaling.ScaleInCandidate)
 		_, err = x.Request(t.Context(), "broken", "", "ops", "why")
-		require.ErrorIs(t, err, actuators.ErrStore)
+		require.ErrorIs(t, err, state.ErrUnusable)
 		require.ErrorIs(t, err, state.ErrUnreadable)
 		_, err = x.Request(t.Context(), scopeKey, "", "ops", "why")
 		require.NoError(t, err)

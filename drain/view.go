@@ -46,7 +46,7 @@ func readStored(ctx context.Context, store state.Store, key string) (out stored,
 		out.execution, _, err = state.Load[state.ExecutionRecord](ctx, store, state.Execution, key)
 	}
 	if err != nil {
-		return out, fmt.Errorf("%w: reading scope %s: %w", actuators.ErrStore, key, err)
+		return out, fmt.Errorf("%w: reading scope %s: %w", state.ErrUnusable, key, err)
 	}
 	return out, nil
 }
@@ -82,8 +82,7 @@ func (v *view) configured() ScopeConfig {
 // retry is the wait after the nth failure in a row, n ≥ 1, less a random half at
 // most.
 func (v *view) retry(n int, first, last time.Duration) time.Time {
-	d := backoff.Doubled(first, n, last)
-	return v.now.Add(d - time.Duration(float64(d)/2*v.jitter))
+	return v.now.Add(backoff.Shortened(backoff.Doubled(first, n, last), v.jitter))
 }
 
 // off says why nobody may drain a worker of the scope; empty if somebody may.

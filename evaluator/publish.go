@@ -2,7 +2,6 @@ package evaluator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -211,14 +210,14 @@ func (r *runner) announce(ctx context.Context, st *stamp, announcements []announ
 func (r *runner) record(w *state.Write, v *announcement, ev *scaling.Evaluation) error {
 	s, next, told := v.scopeState, &v.next, v.told
 	if s.published.limits != next.limits {
-		v, err := json.Marshal(scaling.LimitsRecord{
+		e, err := state.Entry{Scope: s.Key, At: ev.Tick, Kind: state.LimitsEntry}.With(scaling.LimitsRecord{
 			Mode: ev.Mode, Deployment: ev.Deployment, Paused: ev.Paused,
 			MinWorkers: ev.MinWorkers, MaxWorkers: ev.MaxWorkers, At: ev.Tick,
 		})
 		if err != nil {
-			return fmt.Errorf("encoding limits of scope %s: %w", s.Key, err)
+			return err
 		}
-		w.Append(state.Entry{Scope: s.Key, At: ev.Tick, Kind: state.LimitsEntry, Value: v})
+		w.Append(e)
 	}
 	if !ev.Changed && s.published.remembered() == next.remembered() && s.published.stored && told == nil {
 		return nil
@@ -227,17 +226,17 @@ func (r *runner) record(w *state.Write, v *announcement, ev *scaling.Evaluation)
 		told = s.told
 	}
 	if ev.Changed {
-		v, err := json.Marshal(scaling.HistoryRecord{
+		e, err := state.Entry{
+			Scope: s.Key, At: ev.Tick, Action: string(ev.Recommendation.Action), Kind: state.DecisionEntry,
+		}.With(scaling.HistoryRecord{
 			Recommendation: ev.Recommendation, Inputs: ev.Inputs, SlotMode: ev.SlotMode, Mode: ev.Mode,
 			Paused: ev.Paused, MinWorkers: ev.MinWorkers, MaxWorkers: ev.MaxWorkers, Booting: ev.Booting,
 			TimedBounds: ev.TimedBounds, Provisional: ev.Provisional, Facts: &ev.Facts,
 		})
 		if err != nil {
-			return fmt.Errorf("encoding history of scope %s: %w", s.Key, err)
+			return err
 		}
-		w.Append(state.Entry{
-			Scope: s.Key, At: ev.Tick, Action: string(ev.Recommendation.Action), Kind: state.DecisionEntry, Value: v,
-		})
+		w.Append(e)
 	}
 	return r.decisions.Put(w, s.Key, state.DecisionRecord{
 		Scope: s.Scope, Epoch: r.Epoch, Generation: next.generation, Intent: next.intent, Row: next.row,

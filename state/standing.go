@@ -2,7 +2,10 @@ package state
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // Standing is what decides whether a scope may be acted on now: what was decided,
@@ -42,6 +45,29 @@ func ReadStanding(ctx context.Context, store Store, key string) (out Standing, e
 		}
 	}
 	return out, err
+}
+
+// Refusal says why a recommendation is not the one that stands, under the epoch of
+// the leader who asks; its result is empty if it is. It fails with ErrFenced if a
+// newer epoch made it, or has decided since.
+func (s *Standing) Refusal(id scaling.Identity, epoch uint64) (scaling.Verdict, error) {
+	d := &s.Decision
+	refuse := func(r scaling.VerdictResult, format string, args ...any) (scaling.Verdict, error) {
+		return scaling.Verdict{Result: r, Reason: fmt.Sprintf(format, args...)}, nil
+	}
+	switch {
+	case !s.Found:
+		return refuse(scaling.VerdictUnknown, "there is no recommendation for scope %s", scaling.ShownKey(id.Scope))
+	case id.Epoch < epoch:
+		return refuse(scaling.VerdictStaleEpoch, "epoch %d is over, this is epoch %d", id.Epoch, epoch)
+	case id.Epoch > epoch, d.Epoch > epoch:
+		return scaling.Verdict{}, fmt.Errorf("%w: the recommendation is of epoch %d, this is epoch %d", ErrFenced, max(id.Epoch, d.Epoch), epoch)
+	case id.Generation < d.Generation:
+		return refuse(scaling.VerdictSuperseded, "generation %d has taken its place", d.Generation)
+	case id.Generation > d.Generation:
+		return refuse(scaling.VerdictUnknown, "the newest generation is %d", d.Generation)
+	}
+	return scaling.Verdict{}, nil
 }
 
 // PausedAt reports whether the scope or the whole service is paused at t.

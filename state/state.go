@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -82,6 +83,16 @@ type Entry struct {
 	// Kind is one of the history kinds: DecisionEntry and its like.
 	Kind  string
 	Value json.RawMessage
+}
+
+// With is the entry with a typed value.
+func (e Entry) With(value any) (Entry, error) {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return e, fmt.Errorf("encoding the history (%s) of scope %s: %w", e.Kind, e.Scope, err)
+	}
+	e.Value = b
+	return e, nil
 }
 
 // Batch is written in one transaction: all of it or nothing. A store may split
