@@ -57,6 +57,8 @@ type forwarder struct {
 	*leaders
 	client *outgoing.Client
 	quiet  *log.Logger
+	// whole has a place for each notification that is read before it is passed on.
+	whole chan struct{}
 }
 
 // leading prepares what is needed to know and to ask the leader.
@@ -70,7 +72,7 @@ func (s *server) leading() {
 	}
 	s.leaders = newLeaders(s.Store, self, s.Now, s.Logger)
 	if s.Forward != nil {
-		s.forwarder = &forwarder{leaders: s.leaders, client: s.Forward.Client, quiet: log.New(io.Discard, "", 0)}
+		s.forwarder = &forwarder{leaders: s.leaders, client: s.Forward.Client, quiet: log.New(io.Discard, "", 0), whole: make(chan struct{}, maxWhole)}
 	}
 }
 
@@ -98,16 +100,25 @@ func (s *server) forward(next echo.HandlerFunc) echo.HandlerFunc {
 		case size(c.Request()) > maxPassed:
 			return refuse(http.StatusRequestHeaderFieldsTooLarge, "address and headers are too large to be passed on to the leader")
 		}
-		why := s.ask(c)
-		switch {
-		case why == "":
-			return nil
-		case !ofReplicaToo(c):
-			return &failure{Problem: problem(http.StatusServiceUnavailable, why), quiet: true}
+		if withoutLength(c.Request()) {
+			return s.passWhole(c, next)
 		}
-		c.Set(leaderError, why)
-		return next(c)
+		return s.askFor(c, next)
 	}
+}
+
+// askFor asks the leader; without an answer of its it says why, or lets this replica
+// say what it knows by itself.
+func (s *server) askFor(c echo.Context, next echo.HandlerFunc) error {
+	why := s.ask(c)
+	switch {
+	case why == "":
+		return nil
+	case !ofReplicaToo(c):
+		return &failure{Problem: problem(http.StatusServiceUnavailable, why), quiet: true}
+	}
+	c.Set(leaderError, why)
+	return next(c)
 }
 
 // ofReplicaToo reports whether a replica has something to say by itself, too,
@@ -129,7 +140,7 @@ func ofReplicaToo(c echo.Context) bool {
 func (s *server) ofLeader(c echo.Context) bool {
 	r := c.Request()
 	if r.Method == http.MethodPost && c.Path() == WebhookPath {
-		return s.Webhook != nil && r.ContentLength > 0 && r.ContentLength <= maxNotification
+		return s.Webhook != nil && r.ContentLength != 0 && r.ContentLength <= maxNotification
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
