@@ -95,3 +95,24 @@ func TestTheConfigurationPageShowsAPauseOfTheService(t *testing.T) {
 	require.Contains(t, words, "by ann, until")
 	require.Contains(t, words, "upgrade of m1")
 }
+
+// A replica that does not lead has the same scopes in its configuration as the leader,
+// those that nobody listed, too.
+func TestAFollowersConfigurationHasAllScopes(t *testing.T) {
+	r := newRoles(t)
+	var want []string
+	for _, ev := range r.leader.Board.Evaluations() {
+		want = append(want, ev.Scope.Key)
+		w := state.NewWrite(r.leader.Store, state.NoFence)
+		require.NoError(t, state.Decisions(r.leader.Store, state.NoFence).Put(w, ev.Scope.Key, state.DecisionRecord{Scope: ev.Scope}))
+		require.NoError(t, w.Commit(t.Context()))
+	}
+	require.Len(t, want, 3)
+	for _, o := range []Options{r.leader, r.follower} {
+		var got []string
+		for _, s := range decoded[EffectiveConfig](t, call(newHandler(t, o), "GET", "/autoscaler/config")).Scopes {
+			got = append(got, s.Scope)
+		}
+		require.ElementsMatch(t, want, got)
+	}
+}

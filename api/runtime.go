@@ -92,8 +92,8 @@ func (s *server) effective(ctx context.Context, keys []string) (reply EffectiveC
 	}
 	settings := []Setting{}
 	if len(keys) == 0 {
-		for _, ev := range s.Board.Evaluations() {
-			keys = append(keys, ev.Scope.Key)
+		if keys, err = s.evaluated(ctx); err != nil {
+			return reply, "", s.storeFailure(err)
 		}
 		keys, settings = withControls(keys, controls, s.Now()), listed(s.Settings())
 	}
@@ -107,6 +107,27 @@ func (s *server) effective(ctx context.Context, keys []string) (reply EffectiveC
 		reply.Scopes[i].Conflicts = listed(s.conflicts(key, byKey[key], controls.unreadable, now))
 	}
 	return reply, tag, nil
+}
+
+// evaluated are the scopes that are decided about: on a replica that does not lead,
+// those that the leader has stored a decision of.
+func (s *server) evaluated(ctx context.Context) ([]string, error) {
+	var keys []string
+	for _, ev := range s.Board.Evaluations() {
+		keys = append(keys, ev.Scope.Key)
+	}
+	if s.Board.Leader() {
+		return keys, nil
+	}
+	rows, bad, err := s.decisions.ListReadable(ctx)
+	for _, row := range rows {
+		keys = append(keys, row.Key)
+	}
+	for _, b := range bad {
+		keys = append(keys, b.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), err
 }
 
 // etag stands for the static configuration and for all that was set at run
