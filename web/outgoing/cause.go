@@ -30,6 +30,9 @@ const (
 	// other way round.
 	SpeaksHTTP Cause = "speaks_http"
 	SpeaksTLS  Cause = "speaks_tls"
+	// ConnectionReset: the server broke the connection off, as some that speak TLS do
+	// when they are spoken to in plain HTTP.
+	ConnectionReset Cause = "connection_reset"
 	// UnknownAuthority: whoever signed the certificate is not trusted, OtherName: it
 	// is for another host, CertificateOver: its time is over or has not begun.
 	UnknownAuthority Cause = "unknown_authority"
@@ -56,6 +59,8 @@ func CauseOf(err error) Cause {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return NobodyListens
+	case errors.Is(err, syscall.ECONNRESET):
+		return ConnectionReset
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return NoAnswerInTime
 	}
@@ -113,6 +118,8 @@ func (c Cause) Advice(key, http string) string {
 		return "the server speaks plain HTTP: write http:// in " + key
 	case SpeaksTLS:
 		return "the server speaks TLS: write https:// in " + key
+	case ConnectionReset:
+		return "if it goes on, is it an https server, or is something in between? check http:// or https:// in " + key
 	case UnknownAuthority:
 		return "set " + http + ".tls_config.ca_file to the authority that signed the server's certificate"
 	case OtherName:

@@ -67,3 +67,27 @@ func TestErrorsOfTLSHaveAHint(t *testing.T) {
 	require.ErrorContains(t, err, "prometheus.http_config.tls_config.ca_file")
 	require.Equal(t, outgoing.UnknownAuthority, outgoing.CauseOf(err), "it stays what it was")
 }
+
+// A server that speaks TLS may reset a connection on which it is spoken to in plain
+// HTTP: the error says where to look.
+func TestAConnectionThatIsResetHasAHint(t *testing.T) {
+	resets, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer resets.Close()
+	go func() {
+		for {
+			conn, err := resets.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1))
+			_ = conn.(*net.TCPConn).SetLinger(0) // closing it resets it
+			_ = conn.Close()
+		}
+	}()
+	c, err := outgoing.New(outgoing.Options{Config: promconfig.DefaultHTTPClientConfig, Key: "prometheus.urls"})
+	require.NoError(t, err)
+	_, err = c.Get(t.Context(), "http://"+resets.Addr().String()) //nolint:bodyclose // there is no reply
+	require.Equal(t, outgoing.ConnectionReset, outgoing.CauseOf(err), "%v", err)
+	require.ErrorContains(t, err, "is it an https server, or is something in between? check http:// or https:// in prometheus.urls")
+}

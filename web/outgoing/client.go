@@ -123,7 +123,7 @@ func (c *Client) Do(req *http.Request) (*Reply, error) {
 	return &Reply{resp, s}, nil
 }
 
-// hinted says behind an error of names or TLS what to do about it.
+// hinted says behind an error of names, TLS or schemes what to do about it.
 func (c *Client) hinted(err error) error {
 	if c.key == "" {
 		return err
@@ -133,7 +133,7 @@ func (c *Client) hinted(err error) error {
 		return fmt.Errorf("%w; name the authority that signed the server's certificate in SSL_CERT_FILE", err)
 	case cause == OtherName && c.httpKey == "":
 		return fmt.Errorf("%w; the certificate is for another name: use that name in %s", err, c.key)
-	case slices.Contains([]Cause{NoSuchHost, SpeaksHTTP, SpeaksTLS, UnknownAuthority, OtherName, CertificateOver}, cause):
+	case slices.Contains([]Cause{NoSuchHost, SpeaksHTTP, SpeaksTLS, ConnectionReset, UnknownAuthority, OtherName, CertificateOver}, cause):
 		return fmt.Errorf("%w; %s", err, cause.Advice(c.key, c.httpKey))
 	}
 	return err
