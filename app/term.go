@@ -54,10 +54,12 @@ type Parts struct {
 	Stepped bool
 	// PerSignal exports a series for every signal of a scope.
 	PerSignal bool
-	// QueryTimeout, MaxRecords and MaxAge are the evaluator's; 0 is its default.
-	QueryTimeout time.Duration
-	MaxRecords   int
-	MaxAge       time.Duration
+	// QueryTimeout, QueryConcurrency, MaxRecords and MaxAge are the evaluator's; 0 is
+	// its default.
+	QueryTimeout     time.Duration
+	QueryConcurrency int
+	MaxRecords       int
+	MaxAge           time.Duration
 	// AlertHTTP is for the clients of the Alertmanagers, such as another way to
 	// dial.
 	AlertHTTP []promconfig.HTTPClientOption
@@ -132,7 +134,7 @@ func NewTerm(ctx context.Context, p Parts) (*Term, error) {
 	t.loop = evaluator.NewLoop(evaluator.Options{
 		Source: p.Source, Clock: p.Clock, Store: p.Store, Epoch: p.Epoch, Logger: p.Logger,
 		Publishers:  p.told(p.Board, collector, t.events, t.alerts, t.executor, t.drainer),
-		Instruments: metrics.NewLoop(p.Registry), QueryTimeout: p.QueryTimeout,
+		Instruments: metrics.NewLoop(p.Registry), QueryTimeout: p.QueryTimeout, QueryConcurrency: p.QueryConcurrency,
 		MaxRecords: p.MaxRecords, MaxAge: p.MaxAge,
 	})
 	return t, nil

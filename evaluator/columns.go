@@ -14,8 +14,8 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
 
-// queryConcurrency bounds how many queries of one tick are under way at once.
-const queryConcurrency = 8
+// defaultConcurrency bounds how many queries are under way at once.
+const defaultConcurrency = 8
 
 // maxSeries bounds what is kept of one answer; a query gives one sample for
 // each of at most maxScopes scopes.
@@ -66,9 +66,9 @@ func failureOf(err error, warnings []string) (Reason, bool) {
 
 // askInstant asks every query at one tick. The columns hold points at the
 // query's own instant, tick − offset.
-func askInstant(ctx context.Context, src Source, queries []Query, at time.Time) []column {
+func askInstant(ctx context.Context, src Source, queries []Query, at time.Time, concurrency int) []column {
 	cols := make([]column, len(queries))
-	each(len(queries), func(i int) {
+	each(len(queries), concurrency, func(i int) {
 		t := at.Add(-queries[i].Offset)
 		v, err := src.Instant(ctx, queries[i].Expr, t)
 		if err = tooMany(err, len(v.Samples)); err != nil {
@@ -92,9 +92,9 @@ func askInstant(ctx context.Context, src Source, queries []Query, at time.Time) 
 }
 
 // askRange asks every query over the ticks from…to.
-func askRange(ctx context.Context, src Source, queries []Query, from, to time.Time, step time.Duration) []column {
+func askRange(ctx context.Context, src Source, queries []Query, from, to time.Time, step time.Duration, concurrency int) []column {
 	cols := make([]column, len(queries))
-	each(len(queries), func(i int) {
+	each(len(queries), concurrency, func(i int) {
 		off := queries[i].Offset
 		m, err := src.Range(ctx, queries[i].Expr, source.Window{Start: from.Add(-off), End: to.Add(-off), Step: step})
 		if err = tooMany(err, len(m.Series)); err != nil {
@@ -123,10 +123,10 @@ func tooMany(err error, series int) error {
 	return fmt.Errorf("the answer has %d series, at most %d are read: does the expression leak a label?", series, maxSeries)
 }
 
-// each calls f for 0 to n-1, at most queryConcurrency of them at once. The caller
+// each calls f for 0 to n-1, at most so many of them at once. The caller
 // works, too: where answers come from this process, it has most of them before
 // another goroutine has grown a stack for its first.
-func each(n int, f func(i int)) {
+func each(n, concurrency int, f func(i int)) {
 	var next atomic.Int64
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
@@ -134,7 +134,7 @@ func each(n int, f func(i int)) {
 		}
 	}
 	var others sync.WaitGroup
-	for range min(n, queryConcurrency) - 1 {
+	for range min(n, concurrency) - 1 {
 		others.Go(work)
 	}
 	work()

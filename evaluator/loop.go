@@ -28,8 +28,8 @@ type Instruments interface {
 	IgnoredSamples(n int)
 }
 
-// Options are what a loop is made of; all but Logger, Instruments, QueryTimeout and
-// History are required.
+// Options are what a loop is made of; all but Logger, Instruments, QueryTimeout,
+// QueryConcurrency and the bounds of the history are required.
 type Options struct {
 	Source      Source
 	Clock       Clock
@@ -42,6 +42,9 @@ type Options struct {
 	// QueryTimeout bounds one round of queries; default 10s, never longer than
 	// the rule set's interval.
 	QueryTimeout time.Duration
+	// QueryConcurrency bounds how many queries of a round are under way at once;
+	// default 8, which suits a server elsewhere.
+	QueryConcurrency int
 	// MaxRecords and MaxAge bound the history; defaults 1000 and 168h.
 	MaxRecords int
 	MaxAge     time.Duration
@@ -77,6 +80,9 @@ type reload struct {
 func NewLoop(o Options) *Loop {
 	if o.QueryTimeout <= 0 {
 		o.QueryTimeout = 10 * time.Second
+	}
+	if o.QueryConcurrency <= 0 {
+		o.QueryConcurrency = defaultConcurrency
 	}
 	if o.MaxRecords <= 0 {
 		o.MaxRecords = 1000

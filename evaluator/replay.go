@@ -215,7 +215,7 @@ func (r *Replayer) Read(ctx context.Context, past Past, ticks int) error {
 	}
 	cols := make([]column, len(r.g.queries))
 	errs := make([]error, len(cols))
-	each(len(cols), func(i int) {
+	each(len(cols), defaultConcurrency, func(i int) {
 		q := &r.g.queries[i]
 		off := q.Offset.Milliseconds()
 		w := source.Window{Start: time.UnixMilli(from - off), End: time.UnixMilli(to - off), Step: r.g.interval}

@@ -24,7 +24,7 @@ func (r *runner) catchUp(ctx context.Context, instant []column, at int64) bool {
 	from, fresh := r.catchUpFrom(at)
 	qctx, cancel := context.WithTimeout(ctx, r.restoreTimeout())
 	defer cancel()
-	cols := askRange(qctx, r.Source, g.queries, time.UnixMilli(from), time.UnixMilli(at), g.interval)
+	cols := askRange(qctx, r.Source, g.queries, time.UnixMilli(from), time.UnixMilli(at), g.interval, r.QueryConcurrency)
 	if ctx.Err() != nil {
 		return false
 	}

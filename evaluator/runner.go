@@ -200,7 +200,7 @@ func (r *runner) evaluate(ctx context.Context, at int64) (provisional bool) {
 	// A query must be over before the next tick is due.
 	qctx, cancel := context.WithTimeout(ctx, min(r.QueryTimeout, g.interval))
 	defer cancel()
-	cols := askInstant(qctx, r.Source, g.queries, time.UnixMilli(at))
+	cols := askInstant(qctx, r.Source, g.queries, time.UnixMilli(at), r.QueryConcurrency)
 	if ctx.Err() != nil {
 		return true
 	}

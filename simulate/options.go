@@ -59,6 +59,12 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
+// queriesAtOnce shares the processors among the rule sets that are played at once: a
+// query is answered by this process, and each goroutine of a tick grows a stack first.
+func (o *Options) queriesAtOnce() int {
+	return max(1, runtime.GOMAXPROCS(0)/max(1, min(o.Parallel, len(o.RuleSets)*len(o.Workloads))))
+}
+
 // prepare fills in defaults and says all that is wrong.
 func (o *Options) prepare() error {
 	var errs []error

@@ -82,7 +82,7 @@ func (r *own) assemble(ctx context.Context) (err error) {
 		Setup:  app.Setup{Evaluation: r.evaluation(), Scopes: r.scopes(), Drains: r.drains()},
 		Source: r.engine, Clock: r.clock, Store: memory.New(), Epoch: epoch, Board: evaluator.NewBoard(epoch),
 		Publishers: []evaluator.Publisher{r}, Stepped: true, Emit: func(scaling.Event) {},
-		QueryTimeout: queryTimeout, MaxRecords: 1, Rand: func() float64 { return 0 },
+		QueryTimeout: queryTimeout, QueryConcurrency: r.o.queriesAtOnce(), MaxRecords: 1, Rand: func() float64 { return 0 },
 		Logger: r.o.Logger, Registry: registry,
 	}
 	r.term, err = app.NewTerm(context.WithoutCancel(ctx), parts)

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/zeta-scaler/zeta-scaler/contact"
 )
@@ -50,8 +53,15 @@ type Engine struct {
 	contact   *contact.Log
 }
 
-// NewEngine returns an Engine that reads from q.
+// withoutSpans is for the whole process: the engine opens a span for every node of
+// an expression, nobody collects any, and the library's own default makes one
+// nevertheless, in case that somebody will.
+var withoutSpans = sync.OnceFunc(func() { otel.SetTracerProvider(noop.NewTracerProvider()) })
+
+// NewEngine returns an Engine that reads from q. From then on this process has no
+// OpenTelemetry spans.
 func NewEngine(opts EngineOptions, q storage.Queryable) (*Engine, error) {
+	withoutSpans()
 	m, err := newQueryMetrics(opts.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("registering query metrics: %w", err)

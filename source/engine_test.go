@@ -13,9 +13,18 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/zeta-scaler/zeta-scaler/source"
 )
+
+// A span for every node of an expression is a tenth of what a small query allocates.
+func TestAnEngineMakesNoSpans(t *testing.T) {
+	newEngine(t, openTemporary(t))
+	_, span := otel.Tracer("").Start(t.Context(), "eval")
+	require.IsType(t, noop.Span{}, span)
+}
 
 func TestEngineInstant(t *testing.T) {
 	db := openTemporary(t)
