@@ -118,3 +118,34 @@ func TestNotificationsInChunksAreBounded(t *testing.T) {
 		require.Equal(t, http.StatusOK, serve(h, inChunks(strings.NewReader("{}"))).Code)
 	})
 }
+
+// A sender that stalls is cut off, and the time for reading does not go on while the
+// leader is asked.
+func TestNotificationsInChunksAreReadInTime(t *testing.T) {
+	r := newRoles(t)
+	r.leader.Webhook = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"results":[],"truncatedAlerts":0}`)
+	})
+	front := httptest.NewServer(newHandler(t, r.leader))
+	defer front.Close()
+	r.follower.Webhook = http.NotFoundHandler()
+	r.tell(t, front.URL)
+	w := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+	began := time.Now()
+	r.following(t).ServeHTTP(w, inChunks(strings.NewReader(`{"alerts":[]}`)))
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Len(t, w.read, 2)
+	require.WithinDuration(t, began.Add(forwardTimeout), w.read[0], time.Second)
+	require.Zero(t, w.read[1])
+}
+
+// deadlined notes the deadlines of reading.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	read []time.Time
+}
+
+func (d *deadlined) SetReadDeadline(at time.Time) error {
+	d.read = append(d.read, at)
+	return nil
+}

@@ -311,8 +311,8 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, unreadable)
 	require.Equal(t, []string{"8", "9"}, []string{kept[0].ID, kept[1].ID})
-	require.Contains(t, log.String(), "a submitted config cannot be read")
-	require.Contains(t, log.String(), "record=prod/7")
+	require.Contains(t, log.String(), "submitted configs cannot be read")
+	require.Contains(t, log.String(), "records=[prod/7]")
 	_, err = c.Config(t.Context(), z.jobs["8"])
 	require.NoError(t, err)
 

@@ -80,15 +80,19 @@ func remedy(key string) string {
 	return fmt.Sprintf("remove the record of kind %s with the key %q from the state store (docs/state.md)", state.Job, key)
 }
 
-// list reads the records of all clusters, and tells of each that cannot be read.
+// list reads the records of all clusters, and tells of those that cannot be read.
 func (l *Library) list(ctx context.Context) ([]state.Row[state.JobRecord], []state.Unreadable, error) {
 	rows, bad, err := l.records.ListReadable(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the submitted configs: %w", err)
 	}
-	for _, b := range bad {
-		l.Logger.Error("a submitted config cannot be read: no drain moves its job until its record is removed from the state store (docs/state.md)",
-			"record", b.Key, "err", b.Err)
+	if len(bad) > 0 {
+		keys := make([]string, len(bad))
+		for i, b := range bad {
+			keys[i] = b.Key
+		}
+		l.Logger.Error("submitted configs cannot be read: no drain moves their jobs until their records are removed from the state store (docs/state.md)",
+			"records", keys, "err", bad[0].Err)
 	}
 	return rows, bad, nil
 }

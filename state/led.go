@@ -14,7 +14,8 @@ var ErrUnusable = errors.New("the state store cannot be used")
 // Led are the records of one kind in the hands of a leader who acts by them, one per
 // scope. Each names the epoch of the leader that wrote it: once one is of a newer
 // epoch, or the store refuses a write for one, this process leads no longer,
-// whatever it believes. It is safe for concurrent use.
+// whatever it believes. Records are changed by Step, which notes that; Change does not.
+// It is safe for concurrent use.
 type Led[T epochal] struct {
 	*Table[T]
 	// what is kept of a scope, for people.

@@ -119,7 +119,7 @@ func (c Cause) Advice(key, http string) string {
 	case SpeaksTLS:
 		return "the server speaks TLS: write https:// in " + key
 	case ConnectionReset:
-		return "if it goes on, is it an https server, or is something in between? check http:// or https:// in " + key
+		return "if it happens again, the server may speak TLS, or something in between closes connections: check http:// or https:// in " + key
 	case UnknownAuthority:
 		return "set " + http + ".tls_config.ca_file to the authority that signed the server's certificate"
 	case OtherName:

@@ -89,5 +89,5 @@ func TestAConnectionThatIsResetHasAHint(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Get(t.Context(), "http://"+resets.Addr().String()) //nolint:bodyclose // there is no reply
 	require.Equal(t, outgoing.ConnectionReset, outgoing.CauseOf(err), "%v", err)
-	require.ErrorContains(t, err, "is it an https server, or is something in between? check http:// or https:// in prometheus.urls")
+	require.ErrorContains(t, err, "the server may speak TLS, or something in between closes connections: check http:// or https:// in prometheus.urls")
 }
