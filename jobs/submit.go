@@ -143,6 +143,8 @@ func (c Cluster) earlier(ctx context.Context, z Zeta, s Submission, kept bool) (
 		if row.Version > 0 {
 			same, err := c.same(k, &row.Value, s)
 			switch {
+			case errors.Is(err, errNoKey):
+				return 0, fmt.Errorf("%w: what was submitted under id %s cannot be read: %w; put the key back into jobs.key_file, or take another id", ErrTaken, s.ID, err)
 			case err != nil:
 				return 0, fmt.Errorf("reading what was submitted under id %s: %w", s.ID, err)
 			case !same:

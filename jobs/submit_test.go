@@ -368,6 +368,7 @@ func TestALostKey(t *testing.T) {
 	require.NotErrorIs(t, err, ErrNotRegistered)
 	_, err = l.Cluster("prod").Submit(t.Context(), z, submission("7"))
 	require.ErrorIs(t, err, errNoKey)
+	require.ErrorIs(t, err, ErrTaken, "Zeta has not failed")
 }
 
 // What Zeta says of a config that it refuses has no secret of it.
