@@ -2,7 +2,6 @@ package ruletest
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -26,14 +25,6 @@ func (r *Report) WriteText(w io.Writer) error {
 	tests, failed := r.Counts()
 	fmt.Fprintf(b, "%s, %d failed\n", counted(tests), failed)
 	return b.Flush()
-}
-
-// WriteJSON writes the report as one JSON document.
-func (r *Report) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
 }
 
 func (f *FileResult) writeText(w io.Writer) {

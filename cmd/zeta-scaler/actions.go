@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,14 +10,6 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/api"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
-
-func stateNames() string {
-	names := make([]string, len(scaling.ActionStates()))
-	for i, s := range scaling.ActionStates() {
-		names[i] = string(s)
-	}
-	return strings.Join(names, ", ")
-}
 
 func newActions() *cobra.Command {
 	cmd := &cobra.Command{
@@ -32,37 +21,22 @@ way first, then those that are over, newest first. -o json has every transition.
 		Args:    noArgs("scope"),
 	}
 	out := addOutputFlag(cmd)
-	flags := addClientFlags(cmd)
-	scope := flags.addScopeFlag(cmd)
-	state := cmd.Flags().String("state", "", "only this state: "+stateNames())
-	limited := addLimitFlag(cmd, "actions")
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(stateNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	asked := addPastFlags(cmd, "actions", "state", scaling.ActionStates())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		client, err := flags.client()
+		q, err := asked()
 		if err != nil {
 			return err
 		}
-		if s := scaling.ActionState(*state); s != "" && !slices.Contains(scaling.ActionStates(), s) {
-			return usagef("--state is %q, expected one of %s", s, stateNames())
-		}
-		limit, err := limited()
-		if err != nil {
-			return err
-		}
-		page, err := client.Actions(cmd.Context(), api.GetActionsParams{Scope: *scope, State: scaling.ActionState(*state), Limit: limit})
+		page, err := q.client.Actions(cmd.Context(), api.GetActionsParams{Scope: q.scope, State: q.word, Limit: q.limit})
 		if err != nil {
 			return err
 		}
 		if len(page.Actions) == 0 {
-			if err := known(cmd.Context(), client, *scope); err != nil {
+			if err := known(cmd.Context(), q.client, q.scope); err != nil {
 				return err
 			}
 		}
-		if *out == outputJSON {
-			return printJSON(cmd.OutOrStdout(), page)
-		}
-		_, err = io.WriteString(cmd.OutOrStdout(), actionsText(page, screenOf(cmd.OutOrStdout())))
-		return err
+		return out.print(cmd.OutOrStdout(), page, func(s screen) string { return actionsText(page, s) })
 	}
 	return cmd
 }

@@ -67,32 +67,15 @@ rules would have done about them.`,
 	flags.StringVar(&f.every, "every", "change", "for -o jsonl and csv: a line for every change or every tick")
 	flags.StringVar(&f.html, "html", "", "write a report with plots to this file, one page that needs no network")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "file to go on from after an interruption")
-	out := outputText
-	flags.VarP(backtestOutput{&out}, "output", "o", "output format: text, json, jsonl or csv")
-	complete := func(flag string, words ...string) {
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	}
-	complete("output", "text", "json", "jsonl", "csv")
-	complete("every", "change", "tick")
+	out := addOutputFlag(cmd, outputLines, outputCSV)
+	_ = cmd.RegisterFlagCompletionFunc("every", fixed("change", "tick"))
 	_ = cmd.MarkFlagDirname("tsdb")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) }
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, out) }
 	return cmd
 }
 
-// backtestOutput is -o with two more words.
-type backtestOutput struct{ *outputFormat }
-
-func (o backtestOutput) Set(s string) error {
-	switch f := outputFormat(s); f {
-	case outputText, outputJSON, outputLines, outputCSV:
-		*o.outputFormat = f
-		return nil
-	}
-	return fmt.Errorf("expected text, json, jsonl or csv, got %q", s)
-}
-
-func (f *backtestFlags) run(cmd *cobra.Command, args []string, out outputFormat) (err error) {
+func (f *backtestFlags) run(cmd *cobra.Command, args []string, out *output) (err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	if f.every != "change" && f.every != "tick" {
 		return usagef("--every is %q, expected change or tick", f.every)
@@ -138,7 +121,7 @@ func (f *backtestFlags) run(cmd *cobra.Command, args []string, out outputFormat)
 		return usagef("--start: %w", err)
 	}
 	o.Source, o.SourceName = opened, opened.Name
-	o.Lines = f.lines(cmd.OutOrStdout(), out, o.RuleSets)
+	o.Lines = f.lines(cmd.OutOrStdout(), out.format, o.RuleSets)
 	var hide func()
 	o.Progress, hide = progressOn(stderr)
 	report, err := backtest.Run(ctx, o)
@@ -285,12 +268,9 @@ func signalsOf(sets []*rules.RuleSet) []string {
 
 // write writes the report as a whole. With lines on the standard output, what
 // people have to know goes to the other one.
-func (f *backtestFlags) write(cmd *cobra.Command, report *backtest.Report, out outputFormat) error {
-	switch out {
-	case outputText:
-		return report.WriteText(cmd.OutOrStdout())
-	case outputJSON:
-		return printJSON(cmd.OutOrStdout(), report)
+func (f *backtestFlags) write(cmd *cobra.Command, report *backtest.Report, out *output) error {
+	if out.format == outputText || out.format == outputJSON {
+		return out.write(cmd.OutOrStdout(), report, report.WriteText)
 	}
 	var b strings.Builder
 	for _, n := range report.Notes {

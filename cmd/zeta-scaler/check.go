@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -61,7 +60,7 @@ func checker(cmd *cobra.Command, check func(ctx context.Context, file string) ve
 			bad = bad || !v.OK
 			verdicts = append(verdicts, v)
 		}
-		if err := printVerdicts(cmd, *out, verdicts); err != nil {
+		if err := out.print(cmd.OutOrStdout(), verdicts, func(screen) string { return verdictsText(verdicts) }); err != nil {
 			return err
 		}
 		if bad {
@@ -71,10 +70,7 @@ func checker(cmd *cobra.Command, check func(ctx context.Context, file string) ve
 	}
 }
 
-func printVerdicts(cmd *cobra.Command, out outputFormat, verdicts []verdict) error {
-	if out == outputJSON {
-		return printJSON(cmd.OutOrStdout(), verdicts)
-	}
+func verdictsText(verdicts []verdict) string {
 	var b strings.Builder
 	for _, v := range verdicts {
 		state := "ok"
@@ -87,8 +83,7 @@ func printVerdicts(cmd *cobra.Command, out outputFormat, verdicts []verdict) err
 		}
 		b.WriteString("\n" + document.Render(v.Diagnostics))
 	}
-	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
-	return err
+	return b.String()
 }
 
 func hasWarnings(ds []document.Diagnostic) bool {

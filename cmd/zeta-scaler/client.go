@@ -40,18 +40,6 @@ func noneEmpty(flags *pflag.FlagSet) error {
 	return err
 }
 
-// addLimitFlag adds --limit, how many of something are asked for; the function
-// checks and returns it.
-func addLimitFlag(cmd *cobra.Command, things string) func() (int, error) {
-	limit := cmd.Flags().Int("limit", 50, fmt.Sprintf("at most so many %s, 1 to %d", things, maxEntries))
-	return func() (int, error) {
-		if *limit < 1 || *limit > maxEntries {
-			return 0, usagef("--limit is %d, expected 1 to %d", *limit, maxEntries)
-		}
-		return *limit, nil
-	}
-}
-
 func (f *clientFlags) client() (*api.Client, error) {
 	if u, err := url.Parse(f.server); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, usagef("--server is %q, expected a URL such as %s", f.server, defaultServer)

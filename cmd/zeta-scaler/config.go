@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -42,7 +41,10 @@ func newConfigShow() *cobra.Command {
 			return err
 		}
 		reply, err := client.Config(cmd.Context(), *scope)
-		return printConfig(cmd, *out, &reply, err)
+		if err != nil {
+			return err
+		}
+		return printConfig(cmd, out, &reply)
 	}
 	return cmd
 }
@@ -91,7 +93,10 @@ changes something at the same time. The service needs a credential for this: see
 			return err
 		}
 		reply, err := client.SetConfig(cmd.Context(), []api.ScopeChange{change}, tag)
-		return printConfig(cmd, *out, &reply, err)
+		if err != nil {
+			return err
+		}
+		return printConfig(cmd, out, &reply)
 	}
 	return cmd
 }
@@ -151,15 +156,8 @@ func untilFlag(value string, now time.Time) (api.Optional[time.Time], error) {
 	return api.Some(now.Add(time.Duration(d)).UTC().Truncate(time.Second)), nil
 }
 
-func printConfig(cmd *cobra.Command, out outputFormat, reply *api.EffectiveConfig, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case out == outputJSON:
-		return printJSON(cmd.OutOrStdout(), reply)
-	}
-	_, err = io.WriteString(cmd.OutOrStdout(), configText(reply, screenOf(cmd.OutOrStdout())))
-	return err
+func printConfig(cmd *cobra.Command, out *output, reply *api.EffectiveConfig) error {
+	return out.print(cmd.OutOrStdout(), reply, func(s screen) string { return configText(reply, s) })
 }
 
 // configText is a table of the settings, if there are any, and one of the scopes.

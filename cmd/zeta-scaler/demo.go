@@ -33,7 +33,7 @@ Scenarios: ` + strings.Join(demo.ScenarioNames(), ", ") + ".",
 	cmd.Flags().BoolVar(&o.Follow, "follow", false, "what is recommended is carried out: alert, webhook, executor, simulated platform")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", demo.DefaultSeed, "chance of the simulation; the same seed gives the same run")
 	address := cmd.Flags().String("web.listen-address", demoListen, "address to listen on, unless --once")
-	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(demo.ScenarioNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("scenario", fixed(demo.ScenarioNames()...))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !slices.Contains(demo.ScenarioNames(), o.Scenario) {
 			return usagef("--scenario is %q, expected one of %s", o.Scenario, strings.Join(demo.ScenarioNames(), ", "))
@@ -41,7 +41,7 @@ Scenarios: ` + strings.Join(demo.ScenarioNames(), ", ") + ".",
 		if !(o.Speed > 0 && o.Speed <= demo.MaxSpeed) {
 			return usagef("--speed is %v, expected more than 0 and at most %v", o.Speed, demo.MaxSpeed)
 		}
-		o.Output, o.Writer = demo.Output(*out), cmd.OutOrStdout()
+		o.Output, o.Writer = demo.Output(out.format), cmd.OutOrStdout()
 		if o.Once {
 			return demo.Run(cmd.Context(), o)
 		}

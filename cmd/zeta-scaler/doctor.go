@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -44,19 +45,19 @@ if something is broken. Run it where the service runs, as its user.`,
 				return fmt.Errorf("reading the token: %w", err)
 			}
 		}
-		return examine(cmd, flags, o, *out)
+		return examine(cmd, flags, o, out)
 	}
 	return cmd
 }
 
 // examine walks the chain and prints the findings: at once for people, together
 // as JSON.
-func examine(cmd *cobra.Command, flags *configFlags, o doctor.Options, out outputFormat) error {
+func examine(cmd *cobra.Command, flags *configFlags, o doctor.Options, out *output) error {
 	var findings []doctor.Finding
 	var printing error
 	tell := func(f doctor.Finding) {
 		findings = append(findings, f)
-		if out == outputText && printing == nil {
+		if out.format == outputText && printing == nil {
 			f.Subject, f.Found, f.Next = plain(f.Subject), plain(f.Found), plain(f.Next)
 			printing = doctor.Print(cmd.OutOrStdout(), f)
 		}
@@ -82,9 +83,7 @@ func examine(cmd *cobra.Command, flags *configFlags, o doctor.Options, out outpu
 	if err := cmd.Context().Err(); err != nil {
 		return fmt.Errorf("interrupted: the rest of the chain was not examined: %w", err)
 	}
-	if out == outputJSON {
-		printing = printJSON(cmd.OutOrStdout(), findings)
-	}
+	printing = out.write(cmd.OutOrStdout(), findings, func(io.Writer) error { return printing }) // which is told by now
 	if printing == nil && broken > 0 {
 		return errReported
 	}

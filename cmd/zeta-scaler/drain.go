@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 type drainFlags struct {
 	dryRun, cancel, wait bool
 	reason               string
-	out                  *outputFormat
+	out                  *output
 }
 
 func newDrain() *cobra.Command {
@@ -77,7 +76,7 @@ func (f *drainFlags) list(cmd *cobra.Command, client *api.Client, limit int) err
 	if err != nil {
 		return err
 	}
-	return f.print(cmd, page, func(s screen) string { return drainsText(page, s) })
+	return f.out.print(cmd.OutOrStdout(), page, func(s screen) string { return drainsText(page, s) })
 }
 
 // one is about one scope.
@@ -91,7 +90,7 @@ func (f *drainFlags) one(cmd *cobra.Command, client *api.Client, scope, worker s
 		if err != nil {
 			return err
 		}
-		if err := f.print(cmd, plan, func(s screen) string { return planText(&plan, s) }); err != nil || plan.Against == "" {
+		if err := f.out.print(cmd.OutOrStdout(), plan, func(s screen) string { return planText(&plan, s) }); err != nil || plan.Against == "" {
 			return err
 		}
 		return errReported
@@ -115,15 +114,7 @@ func (f *drainFlags) one(cmd *cobra.Command, client *api.Client, scope, worker s
 	if f.wait {
 		return f.follow(cmd, client, d)
 	}
-	return f.print(cmd, d, func(screen) string { return drainText(&d) })
-}
-
-func (f *drainFlags) print(cmd *cobra.Command, v any, text func(screen) string) error {
-	if *f.out == outputJSON {
-		return printJSON(cmd.OutOrStdout(), v)
-	}
-	_, err := io.WriteString(cmd.OutOrStdout(), text(screenOf(cmd.OutOrStdout())))
-	return err
+	return f.out.print(cmd.OutOrStdout(), d, func(screen) string { return drainText(&d) })
 }
 
 // drainEvery is how often a drain that is waited for is looked at.
@@ -135,7 +126,7 @@ func (f *drainFlags) follow(cmd *cobra.Command, client *api.Client, d api.Drain)
 	defer ticker.Stop()
 	shown, last := 0, ""
 	for {
-		if *f.out == outputText {
+		if f.out.format == outputText {
 			for ; shown < len(d.Transitions); shown++ {
 				last = ""
 				t := &d.Transitions[shown]
@@ -159,7 +150,7 @@ func (f *drainFlags) follow(cmd *cobra.Command, client *api.Client, d api.Drain)
 			return err
 		}
 	}
-	if err := f.print(cmd, d, func(screen) string { return drainText(&d) }); err != nil || d.State == scaling.DrainDecommissioned {
+	if err := f.out.print(cmd.OutOrStdout(), d, func(screen) string { return drainText(&d) }); err != nil || d.State == scaling.DrainDecommissioned {
 		return err
 	}
 	return errReported

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +37,7 @@ bottom, and the first one that matches decides.`,
 			if len(args) > 0 || *id != 0 || *at != "" {
 				return usagef("--table stands alone: it is the same for every scope")
 			}
-			return printTable(cmd, *out)
+			return printTable(cmd, out)
 		}
 		if len(args) == 0 || args[0] == "" {
 			return usagef("nothing to explain: give a SCOPE, or --table")
@@ -55,29 +54,21 @@ bottom, and the first one that matches decides.`,
 			return err
 		}
 		reply, err := client.Explain(cmd.Context(), params)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case *out == outputJSON:
-			return printJSON(cmd.OutOrStdout(), reply)
 		}
-		_, err = io.WriteString(cmd.OutOrStdout(), explainText(&reply, screenOf(cmd.OutOrStdout())))
-		return err
+		return out.print(cmd.OutOrStdout(), reply, func(s screen) string { return explainText(&reply, s) })
 	}
 	return cmd
 }
 
-func printTable(cmd *cobra.Command, out outputFormat) error {
+func printTable(cmd *cobra.Command, out *output) error {
 	rows := evaluator.Table()
-	if out == outputJSON {
-		return printJSON(cmd.OutOrStdout(), rows)
-	}
 	t := textTable{header: []string{"ROW", "ACTION", "TARGET", "WHEN"}}
 	for _, r := range rows {
 		t.add(string(r.ID), string(r.Action), r.Target, r.When)
 	}
-	_, err := io.WriteString(cmd.OutOrStdout(), t.text(screenOf(cmd.OutOrStdout())))
-	return err
+	return out.print(cmd.OutOrStdout(), rows, t.text)
 }
 
 func explainParams(scope string, id int64, at string) (api.GetExplainParams, error) {

@@ -2,9 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,17 +11,6 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
-// maxEntries is as many as the API gives at once.
-const maxEntries = 1000
-
-func actionNames() string {
-	names := make([]string, len(scaling.Actions()))
-	for i, a := range scaling.Actions() {
-		names[i] = string(a)
-	}
-	return strings.Join(names, ", ")
-}
-
 func newHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history",
@@ -33,48 +19,31 @@ func newHistory() *cobra.Command {
 		Args:    noArgs("scope"),
 	}
 	out := addOutputFlag(cmd)
-	flags := addClientFlags(cmd)
-	scope := flags.addScopeFlag(cmd)
-	action := cmd.Flags().String("action", "", "only this action: "+actionNames())
-	_ = cmd.RegisterFlagCompletionFunc("action", fixed(actionWords()...))
-	limited := addLimitFlag(cmd, "entries")
+	asked := addPastFlags(cmd, "entries", "action", scaling.Actions())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		client, err := flags.client()
+		q, err := asked()
 		if err != nil {
 			return err
 		}
-		if a := scaling.Action(*action); a != "" && !slices.Contains(scaling.Actions(), a) {
-			return usagef("--action is %q, expected one of %s", a, actionNames())
-		}
-		limit, err := limited()
-		if err != nil {
-			return err
-		}
-		page, err := client.History(cmd.Context(), api.GetHistoryParams{Scope: *scope, Action: scaling.Action(*action), Limit: limit})
+		page, err := q.client.History(cmd.Context(), api.GetHistoryParams{Scope: q.scope, Action: q.word, Limit: q.limit})
 		if err != nil {
 			return err
 		}
 		if len(page.Entries)+len(page.Changes) == 0 {
-			if err := known(cmd.Context(), client, *scope); err != nil {
+			if err := known(cmd.Context(), q.client, q.scope); err != nil {
 				return err
 			}
 		}
-		if *out == outputJSON {
-			return printJSON(cmd.OutOrStdout(), page)
-		}
-		if len(page.Entries)+len(page.Changes) == 0 {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "No recorded decision matches.")
-			return err
-		}
-		t := historyTable(&page)
-		_, err = io.WriteString(cmd.OutOrStdout(), t.text(screenOf(cmd.OutOrStdout())))
-		return err
+		return out.print(cmd.OutOrStdout(), page, func(s screen) string { return historyText(&page, s) })
 	}
 	return cmd
 }
 
-// historyTable has decisions and what people have set, in the order of time.
-func historyTable(page *api.HistoryPage) textTable {
+// historyText has decisions and what people have set, in the order of time.
+func historyText(page *api.HistoryPage, s screen) string {
+	if len(page.Entries)+len(page.Changes) == 0 {
+		return "No recorded decision matches.\n"
+	}
 	t := textTable{header: []string{"TIME", "SCOPE", "WORKERS", "ACTION", "ROW", "REASON"}}
 	changes := page.Changes
 	change := func() {
@@ -94,5 +63,5 @@ func historyTable(page *api.HistoryPage) textTable {
 	for len(changes) > 0 {
 		change()
 	}
-	return t
+	return t.text(s)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
-// outputFormat is the value of -o.
+// outputFormat is a word that -o takes.
 type outputFormat string
 
 const (
@@ -22,41 +23,54 @@ const (
 	outputJSON outputFormat = "json"
 )
 
-// String, Set and Type make it a flag value that refuses other words.
-func (o *outputFormat) String() string { return string(*o) }
+// output is -o of a command that prints data: the format that is wanted, of those
+// that the command has.
+type output struct {
+	format outputFormat
+	words  []string
+}
 
-func (o *outputFormat) Set(s string) error {
-	switch f := outputFormat(s); f {
-	case outputText, outputJSON:
-		*o = f
-		return nil
+// addOutputFlag adds -o, with text and json and what a command has beside them.
+func addOutputFlag(cmd *cobra.Command, more ...outputFormat) *output {
+	o := &output{format: outputText}
+	for _, f := range append([]outputFormat{outputText, outputJSON}, more...) {
+		o.words = append(o.words, string(f))
 	}
-	return fmt.Errorf("expected text or json, got %q", s)
+	cmd.Flags().VarP(o, "output", "o", "output format: "+document.OneOf(o.words))
+	_ = cmd.RegisterFlagCompletionFunc("output", fixed(o.words...))
+	return o
 }
 
-func (o *outputFormat) Type() string { return "format" }
+// String, Set and Type make it a flag value that refuses other words.
+func (o *output) String() string { return string(o.format) }
 
-// addOutputFlag adds -o to a command that prints data.
-func addOutputFlag(cmd *cobra.Command) *outputFormat {
-	o := outputText
-	cmd.Flags().VarP(&o, "output", "o", "output format: text or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	return &o
+func (o *output) Set(s string) error {
+	if !slices.Contains(o.words, s) {
+		return fmt.Errorf("expected %s, got %q", document.OneOf(o.words), s)
+	}
+	o.format = outputFormat(s)
+	return nil
 }
 
-// printJSON writes one indented JSON document.
-func printJSON(w io.Writer, v any) error {
+func (o *output) Type() string { return "format" }
+
+// print writes a value as one JSON document, or as its text for people.
+func (o *output) print(w io.Writer, v any, text func(screen) string) error {
+	return o.write(w, v, func(w io.Writer) error {
+		_, err := io.WriteString(w, text(screenOf(w)))
+		return err
+	})
+}
+
+// write is print for a text that writes itself.
+func (o *output) write(w io.Writer, v any, text func(io.Writer) error) error {
+	if o.format != outputJSON {
+		return text(w)
+	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
-}
-
-// jsonText is what printJSON writes.
-func jsonText(v any) (string, error) {
-	var b strings.Builder
-	err := printJSON(&b, v)
-	return b.String(), err
 }
 
 // screen says how text for people may look. The zero value is a pipe: lines of

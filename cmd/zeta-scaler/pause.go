@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -46,7 +45,10 @@ The service needs a credential for this: see --token-file.`,
 			return err
 		}
 		reply, err := client.Pause(cmd.Context(), req)
-		return printControl(cmd, *out, reply, err)
+		if err != nil {
+			return err
+		}
+		return printControl(cmd, out, &reply)
 	}
 	return cmd
 }
@@ -85,19 +87,12 @@ func pauseEnd(until, length string, now time.Time) (api.Optional[time.Time], err
 	return end, nil
 }
 
-func printControl(cmd *cobra.Command, out outputFormat, reply api.ControlState, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case out == outputJSON:
-		return printJSON(cmd.OutOrStdout(), reply)
-	}
-	_, err = io.WriteString(cmd.OutOrStdout(), controlText(reply))
-	return err
+func printControl(cmd *cobra.Command, out *output, reply *api.ControlState) error {
+	return out.print(cmd.OutOrStdout(), reply, func(screen) string { return controlText(reply) })
 }
 
 // controlText says what holds now.
-func controlText(reply api.ControlState) string {
+func controlText(reply *api.ControlState) string {
 	subject := "The service"
 	if reply.Scope != nil {
 		subject = "Scope " + plain(scaling.ShownKey(*reply.Scope))

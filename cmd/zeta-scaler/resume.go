@@ -31,7 +31,10 @@ service needs a credential for this: see --token-file.`,
 			return err
 		}
 		reply, err := client.Resume(cmd.Context(), api.ResumeRequest{Scope: scope, Reason: *reason})
-		return printControl(cmd, *out, reply, err)
+		if err != nil {
+			return err
+		}
+		return printControl(cmd, out, &reply)
 	}
 	return cmd
 }

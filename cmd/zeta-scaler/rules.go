@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -50,15 +51,14 @@ func newRulesList() *cobra.Command {
 			}
 			packs = append(packs, pack{rs.Name, rs.Version, rs.Digest, rs.Description})
 		}
-		if *out == outputJSON {
-			return printJSON(cmd.OutOrStdout(), packs)
-		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "NAME\tVERSION\tDESCRIPTION")
-		for _, p := range packs {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.Version, p.Description)
-		}
-		return w.Flush()
+		return out.write(cmd.OutOrStdout(), packs, func(w io.Writer) error {
+			table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+			fmt.Fprintln(table, "NAME\tVERSION\tDESCRIPTION")
+			for _, p := range packs {
+				fmt.Fprintf(table, "%s\t%s\t%s\n", p.Name, p.Version, p.Description)
+			}
+			return table.Flush()
+		})
 	}
 	return cmd
 }

@@ -87,11 +87,3 @@ func known(ctx context.Context, client *api.Client, scope string) error {
 func fixed(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
-
-func actionWords() []string {
-	var out []string
-	for _, a := range scaling.Actions() {
-		out = append(out, string(a))
-	}
-	return out
-}

@@ -87,7 +87,7 @@ of a cluster: what Zeta remembers of its jobs, or Prometheus. Workloads:
 	fixedWords("peers", append([]string{"all"}, peerNames()...)...)
 	_ = cmd.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(append([]string{"all"}, workloadNames()...), cobra.ShellCompDirectiveDefault))
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) }
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd, *out) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd, out) }
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func wrapped(words []string) string {
 // little.
 const gcPercent = 400
 
-func (f *simulateFlags) run(cmd *cobra.Command, out outputFormat) error {
+func (f *simulateFlags) run(cmd *cobra.Command, out *output) error {
 	own, notes, err := f.past.load(cmd.Context())
 	if err != nil {
 		return err
@@ -148,10 +148,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, out outputFormat) error {
 	if f.html != "" {
 		err = errors.Join(err, writeFile(f.html, report.WriteHTML))
 	}
-	if out == outputJSON {
-		return errors.Join(err, printJSON(cmd.OutOrStdout(), report))
-	}
-	return errors.Join(err, report.WriteText(cmd.OutOrStdout()))
+	return errors.Join(err, out.write(cmd.OutOrStdout(), report, report.WriteText))
 }
 
 // options reads what the flags say.

@@ -48,7 +48,12 @@ status whenever it has changed.`,
 			if err != nil {
 				return "", err
 			}
-			return statusText(status, *out, w.screen)
+			var b strings.Builder
+			err = out.write(&b, status, func(to io.Writer) error {
+				_, err := io.WriteString(to, statusText(&status, w.screen))
+				return err
+			})
+			return b.String(), err
 		}
 		if *watching {
 			return w.run(cmd.Context())
@@ -63,12 +68,9 @@ status whenever it has changed.`,
 	return cmd
 }
 
-// statusText is the whole output for one status.
-func statusText(status api.Status, out outputFormat, s screen) (string, error) {
-	if out == outputJSON {
-		return jsonText(status)
-	}
-	return troubles(&status) + scopesText(&status, s) + contactsText(&status, s), nil
+// statusText is the whole text for one status.
+func statusText(status *api.Status, s screen) string {
+	return troubles(status) + scopesText(status, s) + contactsText(status, s)
 }
 
 // troubles are what has to be known first, a paragraph of lines.

@@ -34,7 +34,7 @@ The service needs a credential for this: see --token-file.`,
 	cluster := cmd.Flags().String("cluster", "", "the cluster by its name in the service's configuration; left out: the only one")
 	id := cmd.Flags().String("id", "", "the job's id, a number that no other job has; left out: one is drawn")
 	format := cmd.Flags().String("format", "", "json, hocon or sql; left out: by the ending of FILE (.json, .conf, .hocon, .sql)")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"json", "hocon", "sql"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", fixed("json", "hocon", "sql"))
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "conf", "hocon", "sql"}, cobra.ShellCompDirectiveFilterFileExt
 	}
@@ -59,11 +59,7 @@ The service needs a credential for this: see --token-file.`,
 		if err != nil {
 			return err
 		}
-		if *out == outputJSON {
-			return printJSON(cmd.OutOrStdout(), reply)
-		}
-		_, err = io.WriteString(cmd.OutOrStdout(), submittedText(reply))
-		return err
+		return out.print(cmd.OutOrStdout(), reply, func(screen) string { return submittedText(reply) })
 	}
 	return cmd
 }

@@ -54,11 +54,7 @@ is then, and not as it is in the binary.`,
 				return err
 			}
 		}
-		write := report.WriteText
-		if *out == outputJSON {
-			write = report.WriteJSON
-		}
-		if err := write(cmd.OutOrStdout()); err != nil {
+		if err := out.write(cmd.OutOrStdout(), report, report.WriteText); err != nil {
 			return err
 		}
 		if !report.Passed() {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"runtime/debug"
 
 	"github.com/prometheus/common/version"
@@ -29,14 +28,10 @@ func newVersion() *cobra.Command {
 	}
 	out := addOutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *out == outputJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]string{
-				"version": version.Version, "revision": version.GetRevision(),
-				"goVersion": version.GoVersion, "platform": version.GoOS + "/" + version.GoArch,
-			})
-		}
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Print("zeta-scaler"))
-		return err
+		return out.print(cmd.OutOrStdout(), map[string]string{
+			"version": version.Version, "revision": version.GetRevision(),
+			"goVersion": version.GoVersion, "platform": version.GoOS + "/" + version.GoArch,
+		}, func(screen) string { return version.Print("zeta-scaler") + "\n" })
 	}
 	return cmd
 }
