@@ -127,13 +127,13 @@ func (o *outcome) blocker(a *scaling.Execution) (why, condition string, until ti
 	case o.OtherWriter != "" && !o.view.resumedAfter(o.OtherWriterSince):
 		return "another writer changes the target: " + o.OtherWriter, "", time.Time{}
 	case now.Before(o.BackoffUntil):
-		return "failure back-off until " + o.BackoffUntil.UTC().Format(time.RFC3339), "", o.BackoffUntil
+		return "failure back-off until " + scaling.At(o.BackoffUntil), "", o.BackoffUntil
 	case now.Before(o.CooldownUntil) && a.Row != scaling.RowBelowMin && !round:
-		return "cooldown until " + o.CooldownUntil.UTC().Format(time.RFC3339), "", o.CooldownUntil
+		return "cooldown until " + scaling.At(o.CooldownUntil), "", o.CooldownUntil
 	case o.Trial != nil && a.Row != scaling.RowBelowMin && !now.Before(o.Trial.CheckAt):
 		return "the next tick tells whether the last action has helped", "", time.Time{}
 	case o.Trial != nil && a.Row != scaling.RowBelowMin && len(o.Tried) > 0:
-		return "the action before has changed nothing; whether the last one has is known at " + timeWords(o.Trial.CheckAt), "", o.Trial.CheckAt
+		return "the action before has changed nothing; whether the last one has is known at " + scaling.At(o.Trial.CheckAt), "", o.Trial.CheckAt
 	case o.heldFor() != "" && a.Row != scaling.RowBelowMin:
 		return o.heldFor(), "", o.IneffectiveSince.Add(scaling.IneffectiveHold)
 	case missing != "":

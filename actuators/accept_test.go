@@ -303,7 +303,7 @@ func TestLateLoop(t *testing.T) {
 		id := b.decide(5, scaling.ScaleOut, 2, 3)
 		b.wait(time.Minute)
 		_, err := b.x.Accept(t.Context(), id)
-		require.ErrorIs(t, err, actuators.ErrLate)
+		require.ErrorIs(t, err, state.ErrLate)
 		require.ErrorContains(t, err, "valid until")
 		b.advance()
 		require.Empty(t, b.p.calls)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -88,7 +89,7 @@ func newBench(t testing.TB, change func(*actuators.ScopeConfig)) *bench {
 }
 
 func (b *bench) lead(epoch uint64) {
-	x, err := actuators.New(b.t.Context(), actuators.Options{
+	x, err := actuators.New(b.t.Context(), acting.Options{
 		Store: b.store, Clock: b.clock, Epoch: epoch, Rand: func() float64 { return 0 },
 		Emit: func(e scaling.Event) {
 			b.events = append(b.events, e)

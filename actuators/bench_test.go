@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -62,7 +63,7 @@ func deciding(b *testing.B, mode scaling.Mode, n int) (*actuators.Executor, []st
 	b.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	store := memory.New()
-	x, err := actuators.New(b.Context(), actuators.Options{Store: store, Clock: &virtual{now}, Epoch: 1})
+	x, err := actuators.New(b.Context(), acting.Options{Store: store, Clock: &virtual{now}, Epoch: 1})
 	require.NoError(b, err)
 	ids := make([]string, n)
 	scopes := make([]actuators.ScopeConfig, n)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zeta-scaler/zeta-scaler/backoff"
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -22,9 +22,9 @@ func (o *outcome) limitInstants() (moved bool) {
 		}
 	}
 	limit(&o.CooldownUntil, *c.Cooldown)
-	limit(&o.BackoffUntil, backoffAfter(c.FailureBackoff, o.Failures))
+	limit(&o.BackoffUntil, acting.Hold(c.FailureBackoff, o.Failures))
 	limit(&o.Deadline, c.ConvergenceTimeout)
-	limit(&o.NextAttempt, lastRetry)
+	limit(&o.NextAttempt, acting.LastRetry)
 	limit(&o.OtherWriterSince, 0)
 	limit(&o.IneffectiveSince, 0)
 	for i := range o.Booting {
@@ -50,11 +50,6 @@ func (o *outcome) limitInstants() (moved bool) {
 	if moved {
 		o.save()
 	}
-	limit(&o.attempts.next, lastRetry) // not stored
+	limit(&o.attempts.next, acting.LastRetry) // not stored
 	return o.changed
-}
-
-// backoffAfter is how long the nth failure in a row holds the next action.
-func backoffAfter(base time.Duration, n int) time.Duration {
-	return backoff.Doubled(base, n, max(maxFailureBackoff, base))
 }

@@ -2,25 +2,10 @@ package actuators
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"log/slog"
-	"math/rand/v2"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/zeta-scaler/zeta-scaler/scaling"
-	"github.com/zeta-scaler/zeta-scaler/state"
 )
-
-// Clock is the executor's only notion of time, so that tests and the demo can
-// drive it.
-type Clock interface {
-	Now() time.Time
-	// WaitUntil returns nil once Now is not before t, or ctx's error.
-	WaitUntil(ctx context.Context, t time.Time) error
-}
 
 // ScopeConfig is one scope that may be acted on. A scope that is not listed is
 // never acted on.
@@ -68,16 +53,8 @@ const (
 )
 
 const (
-	// maxFailureBackoff is where doubling ends.
-	maxFailureBackoff = 30 * time.Minute
-	// callTimeout bounds one call of a platform that has none of its own.
-	callTimeout = 30 * time.Second
 	// maxAttempts is how often a platform is called for one action before it fails.
 	maxAttempts = 5
-	// firstRetry is the wait after the first failed call, doubled with each further
-	// one up to lastRetry, less a random half.
-	firstRetry = time.Second
-	lastRetry  = 30 * time.Second
 	// pollEvery is how often a target that converges is observed.
 	pollEvery = 5 * time.Second
 )
@@ -100,44 +77,15 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 	return c
 }
 
-// Options are what an executor needs. Store, Clock and Epoch have no default.
-type Options struct {
-	Store state.Store
-	Clock Clock
-	// Epoch is that of this leader, ≥ 1.
-	Epoch uint64
-	// Leads is asked before every step; an error says that this process leads
-	// no longer, and nothing is done. It must be quick. Nil: always.
-	Leads func() error
-	// Emit is told every transition after it was stored; it must not block.
-	Emit func(scaling.Event)
-	// Logger is silent if nil.
-	Logger *slog.Logger
-	// Registerer may be nil.
-	Registerer prometheus.Registerer
-	// Rand draws from [0, 1) for jitter; nil: the runtime's.
-	Rand func() float64
-}
+// ScopeKey is the scope's key.
+func (c ScopeConfig) ScopeKey() string { return c.Scope.Key }
 
-// ErrLate says that no tick was decided for longer than a recommendation is
-// valid: ask again, the next one tells.
-var ErrLate = errors.New("the decision loop is late")
+// Listed is false for a scope that has left the configuration.
+func (c ScopeConfig) Listed() bool { return c.Mode != "" }
 
-func (o Options) withDefaults() (Options, error) {
-	if o.Store == nil || o.Clock == nil || o.Epoch == 0 {
-		return o, errors.New("an executor needs a store, a clock and an epoch of at least 1")
-	}
-	if o.Leads == nil {
-		o.Leads = func() error { return nil }
-	}
-	if o.Emit == nil {
-		o.Emit = func(scaling.Event) {}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Rand == nil {
-		o.Rand = rand.Float64
-	}
-	return o, nil
+// Left is what remains of a scope then: nobody may act on it, and its actuator still
+// observes what has begun.
+func (c ScopeConfig) Left() ScopeConfig {
+	c.Mode = ""
+	return c
 }

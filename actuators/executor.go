@@ -2,15 +2,11 @@ package actuators
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
-	"github.com/zeta-scaler/zeta-scaler/loops"
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -19,42 +15,35 @@ import (
 // what happens into each scope's record (step), stores that, and carries out the
 // effect. All methods are safe for concurrent use.
 type Executor struct {
-	o       Options
+	o       acting.Options
 	m       *instruments
 	records *state.Led[state.ExecutionRecord]
-
-	// configured is true from the first Configure on: nothing moves before.
-	configured atomic.Bool
-
-	scopes *loops.Set[*scope]
+	scopes  *acting.Scopes[ScopeConfig, tick, own]
 }
 
 // scope is what the executor knows about one scope.
-type scope struct {
-	loops.Seat
-	cfg  atomic.Pointer[ScopeConfig]
-	tick atomic.Pointer[tick]
-	// writer is held while an input is folded and stored; turn while the scope
-	// advances. Calls of a platform are made with turn alone.
-	writer, turn *semaphore.Weighted
-	// attempts and inFlight (in the gauge) belong to whoever has writer.
+type scope = acting.Scope[ScopeConfig, tick, own]
+
+// own is what it knows beside the configuration and the last tick.
+type own struct {
 	attempts attempts
+	// inFlight is whether the gauge counts it.
 	inFlight bool
 	// answer is what the platform said to scale and is not stored yet, nil if
-	// there is nothing. It belongs to whoever has turn.
+	// there is nothing. It belongs to whoever has Turn.
 	answer *input
 }
 
 // New reads what the store knows about actions. It fails with state.ErrFenced if a
 // newer epoch has written there.
-func New(ctx context.Context, o Options) (*Executor, error) {
-	o, err := o.withDefaults()
+func New(ctx context.Context, o acting.Options) (*Executor, error) {
+	o, err := o.WithDefaults("an executor")
 	if err != nil {
 		return nil, err
 	}
 	x := &Executor{
 		o: o, m: newInstruments(o.Registerer), records: state.Lead(state.Executions(o.Store, state.Fence(o.Epoch)), "action", o.Leads),
-		scopes: loops.NewSet[*scope](),
+		scopes: acting.NewScopes[ScopeConfig, tick, own](),
 	}
 	rows, bad, err := x.records.Load(ctx)
 	if err != nil {
@@ -70,8 +59,8 @@ func New(ctx context.Context, o Options) (*Executor, error) {
 	}
 	for _, r := range rows {
 		if r.Value.Held != nil || open(r.Value.Action) {
-			s := x.add(r.Key)
-			if s.inFlight = open(r.Value.Action); s.inFlight {
+			s := x.scopes.Add(r.Key)
+			if s.Own.inFlight = open(r.Value.Action); s.Own.inFlight {
 				x.m.inFlight.Inc()
 			}
 		}
@@ -81,7 +70,7 @@ func New(ctx context.Context, o Options) (*Executor, error) {
 			if last.After(seen[n-1].At) {
 				seen[n-1].At = last
 			}
-			x.add(r.Key).tick.Store(&tick{seen: seen})
+			x.scopes.Add(r.Key).Tick.Store(&tick{seen: seen})
 		}
 	}
 	return x, nil
@@ -105,50 +94,30 @@ func lastTick(ctx context.Context, store state.Store) (last time.Time, err error
 // reload. What a scope that left the list has accepted and not begun is
 // cancelled; what it has begun is followed to its end.
 func (x *Executor) Configure(scopes []ScopeConfig) {
-	listed := map[string]bool{}
-	for _, c := range scopes {
-		c = c.withDefaults()
-		listed[c.Scope.Key] = true
+	complete := make([]ScopeConfig, len(scopes))
+	for i, c := range scopes {
+		complete[i] = c.withDefaults()
 		x.m.actuator(c.Kind)
-		x.list(&c)
 	}
-	x.configured.Store(true)
-	for _, s := range x.scopes.All() {
-		if c := s.cfg.Load(); c != nil && !listed[s.Key()] {
-			left := *c
-			left.Mode = "" // nobody may act on it; its actuator still observes
-			s.cfg.Store(&left)
-		}
-		s.Poke()
-	}
+	x.scopes.Configure(complete, nil)
 }
 
 // Publish takes the worker counts of a tick, and in mode direct its
 // recommendations. It only notes them and never waits: Run or Advance acts. It
 // has one caller at a time.
 func (x *Executor) Publish(_ context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope) {
-	for i := range evaluations {
-		if s := x.scope(evaluations[i].Scope.Key); s != nil {
-			window := DefaultConvergenceTimeout
-			if c := s.cfg.Load(); c != nil {
-				window = c.ConvergenceTimeout
-			}
-			next := s.tick.Load().followedBy(&evaluations[i], window)
-			s.tick.Store(&next)
-			s.Poke()
+	x.scopes.Publish(evaluations, func(s *scope, ev *scaling.Evaluation) tick {
+		window := DefaultConvergenceTimeout
+		if c := s.Config.Load(); c != nil {
+			window = c.ConvergenceTimeout
 		}
-	}
-	for _, g := range gone {
-		if s := x.scope(g.Key); s != nil {
-			s.tick.Store(&tick{gone: true})
-			s.Poke()
-		}
-	}
+		return s.Tick.Load().followedBy(ev, window)
+	}, gone, tick{gone: true})
 }
 
 // Accept asks to carry out a recommendation, of which only the id is taken from
 // the caller. When it returns accepted or held the intent is durable. It does
-// not call a platform. It fails only with state.ErrUnusable, ErrLate,
+// not call a platform. It fails only with state.ErrUnusable, state.ErrLate,
 // state.ErrFenced or ctx's error, after which it can be asked again, here or at the leader.
 func (x *Executor) Accept(ctx context.Context, recommendationID string) (scaling.Verdict, error) {
 	if err := x.records.Leads(); err != nil {
@@ -158,10 +127,10 @@ func (x *Executor) Accept(ctx context.Context, recommendationID string) (scaling
 	if !ok {
 		return scaling.Verdict{Result: scaling.VerdictUnknown, Reason: "it is not a recommendation id"}, nil
 	}
-	s := x.scope(id.Scope)
+	s := x.scopes.Get(id.Scope)
 	if s == nil {
 		// Nobody may act on it; only why is to be found.
-		v := view{epoch: x.o.Epoch, now: x.now()}
+		v := view{epoch: x.o.Epoch, now: x.o.Now()}
 		var err error
 		if v.stored, err = readStored(ctx, x.o.Store, id.Scope); err != nil {
 			return scaling.Verdict{}, err
@@ -184,7 +153,7 @@ func (x *Executor) Resolve(ctx context.Context, recommendationID string) (scalin
 		return scaling.Verdict{}, err
 	}
 	id, ok := scaling.ParseRecommendationID(recommendationID)
-	s := x.scope(id.Scope)
+	s := x.scopes.Get(id.Scope)
 	if !ok || s == nil {
 		return resolvedVerdict(&state.ExecutionRecord{}, recommendationID), nil
 	}
@@ -206,38 +175,6 @@ func (x *Executor) request(ctx context.Context, s *scope, in input) (scaling.Ver
 	return o.verdict, nil
 }
 
-// list gives a scope its configuration.
-func (x *Executor) list(c *ScopeConfig) {
-	x.scopes.Add(c.Scope.Key, newScope(c.Scope.Key), func(s *scope) { s.cfg.Store(c) })
-}
-
-// unlist gives back what a scope took that is gone and that nobody may act on.
-func (x *Executor) unlist(s *scope) {
-	x.scopes.Remove(s, func() bool {
-		c := s.cfg.Load()
-		return c == nil || c.Mode == ""
-	})
-}
-
-// add returns the scope's entry, made if need be.
-func (x *Executor) add(key string) *scope { return x.scopes.Add(key, newScope(key), nil) }
-
-func newScope(key string) func() *scope {
-	return func() *scope {
-		s := &scope{Seat: loops.NewSeat(key), writer: semaphore.NewWeighted(1), turn: semaphore.NewWeighted(1)}
-		s.tick.Store(&tick{})
-		return s
-	}
-}
-
-// scope returns the scope's entry, nil if there is none.
-func (x *Executor) scope(key string) *scope {
-	s, _ := x.scopes.Get(key)
-	return s
-}
-
-func (x *Executor) now() time.Time { return x.o.Clock.Now().UTC() }
-
 // Run carries out what is accepted until ctx ends (nil) or this process leads
 // no longer (state.ErrFenced). Scopes advance at the same time, each by itself, so
 // that one platform that hangs holds up nobody else.
@@ -248,18 +185,9 @@ func (x *Executor) Run(ctx context.Context) error { return x.scopes.Run(ctx, x.w
 // what went wrong in the store otherwise; then it can be called again.
 func (x *Executor) Advance(ctx context.Context) error { return x.scopes.Advance(ctx, x.work()) }
 
-// work is what is done for each scope.
-func (x *Executor) work() loops.Work[*scope] {
-	return loops.Work[*scope]{
-		Clock: x.o.Clock, Advance: x.advance,
-		Final: func(err error) bool { return errors.Is(err, state.ErrFenced) },
-		Ended: func(s *scope, err error) {
-			x.o.Logger.Error("This process acts no longer", "scope", s.Key(), "err", err)
-		},
-		Failed: func(s *scope, n int, err error) time.Time {
-			x.o.Logger.Warn("An action could not go on and is tried again", "scope", s.Key(), "err", err)
-			v := x.view(s)
-			return v.now.Add(v.backoff(n))
-		},
+func (x *Executor) work() acting.Work[ScopeConfig, tick, own] {
+	return acting.Work[ScopeConfig, tick, own]{
+		Options: &x.o, Advance: x.advance,
+		Ended: "This process acts no longer", Failed: "An action could not go on and is tried again",
 	}
 }

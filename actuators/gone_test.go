@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -21,7 +22,7 @@ import (
 func TestGoneScopesAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
-		x, err := actuators.New(t.Context(), actuators.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
+		x, err := actuators.New(t.Context(), acting.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -175,7 +176,7 @@ func (w *world) lead() {
 	for w.x == nil {
 		w.epoch++
 		w.guard(func() {
-			x, err := actuators.New(context.Background(), actuators.Options{
+			x, err := actuators.New(context.Background(), acting.Options{
 				Store: w.store, Clock: w.clock, Epoch: w.epoch, Rand: w.f.rng.Float64,
 			})
 			if err != nil {

@@ -7,30 +7,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
-// answerTimeout bounds the write of a platform's answer, which is made even
-// when the process is told to stop: what is known is not to be found out again.
-const answerTimeout = 10 * time.Second
-
 // advance folds, stores and carries out effects until there is nothing to do. It
 // returns when the next step is due, zero if only an event can bring it.
 func (x *Executor) advance(ctx context.Context, s *scope) (time.Time, error) {
-	if !x.configured.Load() {
-		return time.Time{}, nil
-	}
-	if err := s.turn.Acquire(ctx, 1); err != nil {
-		return time.Time{}, err
-	}
-	defer s.turn.Release(1)
 	in := input{kind: look}
 	for {
 		if err := x.records.Leads(); err != nil {
 			return time.Time{}, err
 		}
-		if s.tick.Load().gone {
+		if s.Tick.Load().gone {
 			return time.Time{}, x.forget(ctx, s)
 		}
 		o, err := x.foldNext(ctx, s, in)
@@ -48,14 +38,14 @@ func (x *Executor) advance(ctx context.Context, s *scope) (time.Time, error) {
 
 // foldNext folds the answer of the platform that is not stored yet, or else in.
 func (x *Executor) foldNext(ctx context.Context, s *scope, in input) (*outcome, error) {
-	if s.answer == nil {
+	if s.Own.answer == nil {
 		return x.fold(ctx, s, in)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acting.AnswerTimeout)
 	defer cancel()
-	o, err := x.fold(ctx, s, *s.answer)
+	o, err := x.fold(ctx, s, *s.Own.answer)
 	if err == nil {
-		s.answer = nil
+		s.Own.answer = nil
 	}
 	return o, err
 }
@@ -107,12 +97,12 @@ func (x *Executor) perform(ctx context.Context, s *scope, o *outcome) (input, er
 			return c.Actuator.Scale(ctx, t, e.target, e.fence)
 		})
 		in.kind = answerTo(in.err)
-		s.answer = &in
+		s.Own.answer = &in
 		return in, nil
 	default:
 		return o.input, nil
 	}
-	if s.cfg.Load() != c {
+	if s.Config.Load() != c {
 		return input{kind: look}, ctx.Err()
 	}
 	return in, ctx.Err()
@@ -135,7 +125,7 @@ func answerTo(err error) inputKind {
 // call makes one call of the scope's platform, in its time, and counts it.
 func (x *Executor) call(ctx context.Context, c *ScopeConfig, verb string, f func(context.Context, Target) error) error {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.CallTimeout, callTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.CallTimeout, acting.CallTimeout))
 	defer cancel()
 	err := f(ctx, Target{Scope: c.Scope, Name: c.Target})
 	x.m.called(c.Kind, verb, start, err)
@@ -145,10 +135,10 @@ func (x *Executor) call(ctx context.Context, c *ScopeConfig, verb string, f func
 // fold makes one step and stores what it changed. A record that somebody else
 // has changed meanwhile is folded anew.
 func (x *Executor) fold(ctx context.Context, s *scope, in input) (*outcome, error) {
-	if err := s.writer.Acquire(ctx, 1); err != nil {
+	if err := s.Writer.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer s.writer.Release(1)
+	defer s.Writer.Release(1)
 	if err := x.takeOver(ctx, s); err != nil {
 		return nil, err
 	}
@@ -160,7 +150,7 @@ func (x *Executor) fold(ctx context.Context, s *scope, in input) (*outcome, erro
 				return nil, err
 			}
 		}
-		o := step(progress{*r, s.attempts}, v, in)
+		o := step(progress{*r, s.Own.attempts}, v, in)
 		return o, o.err
 	})
 }
@@ -179,7 +169,7 @@ func (x *Executor) takeOver(ctx context.Context, s *scope) error {
 		return nil
 	}
 	_, err = x.change(ctx, s, func(r *state.ExecutionRecord) (*outcome, error) {
-		return step(progress{*r, s.attempts}, v, input{kind: takeOver}), nil
+		return step(progress{*r, s.Own.attempts}, v, input{kind: takeOver}), nil
 	})
 	return err
 }
@@ -197,7 +187,7 @@ func (x *Executor) change(ctx context.Context, s *scope, f func(*state.Execution
 	if err != nil {
 		return nil, err
 	}
-	s.attempts = o.attempts
+	s.Own.attempts = o.attempts
 	if o.changed {
 		x.tell(s, o)
 	}
@@ -207,7 +197,7 @@ func (x *Executor) change(ctx context.Context, s *scope, f func(*state.Execution
 // view is what the next step of a scope goes by, without what has to be read.
 func (x *Executor) view(s *scope) *view {
 	v := &view{
-		now: x.now(), epoch: x.o.Epoch, scope: s.Key(), cfg: s.cfg.Load(), tick: *s.tick.Load(), jitter: x.o.Rand(),
+		now: x.o.Now(), epoch: x.o.Epoch, scope: s.Key(), cfg: s.Config.Load(), tick: *s.Tick.Load(), jitter: x.o.Rand(),
 	}
 	if v.cfg != nil && v.cfg.Actuator != nil {
 		v.can = v.cfg.Actuator.Capabilities()
@@ -218,10 +208,10 @@ func (x *Executor) view(s *scope) *view {
 
 // forget drops a scope that is gone; its record was removed by who said so.
 func (x *Executor) forget(ctx context.Context, s *scope) error {
-	if err := s.writer.Acquire(ctx, 1); err != nil {
+	if err := s.Writer.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer s.writer.Release(1)
+	defer s.Writer.Release(1)
 	row, err := x.records.Get(ctx, s.Key())
 	if err != nil {
 		return err
@@ -244,31 +234,20 @@ func (x *Executor) forget(ctx context.Context, s *scope) error {
 	}
 	x.records.Forget(s.Key())
 	x.tell(s, o)
-	s.answer, s.attempts = nil, o.attempts
-	if t := s.tick.Load(); t.gone {
-		s.tick.CompareAndSwap(t, &tick{})
-	}
-	x.unlist(s)
+	s.Own.answer, s.Own.attempts = nil, o.attempts
+	x.scopes.Forget(s, (*tick).over)
 	return nil
 }
 
 // historyOf renders the actions that end with a step.
 func historyOf(key string, o *outcome) ([]state.Entry, error) {
-	var out []state.Entry
-	for _, a := range o.ended {
-		e, err := state.Entry{Scope: key, At: o.view.now, Action: string(scaling.ScaleOut), Kind: state.ActionEntry}.With(a)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
+	return state.WithEach(state.Entry{Scope: key, At: o.view.now, Action: string(scaling.ScaleOut), Kind: state.ActionEntry}, o.ended)
 }
 
 // tell reports what was stored.
 func (x *Executor) tell(s *scope, o *outcome) {
-	if now := open(o.Action); now != s.inFlight {
-		s.inFlight = now
+	if now := open(o.Action); now != s.Own.inFlight {
+		s.Own.inFlight = now
 		if now {
 			x.m.inFlight.Inc()
 		} else {

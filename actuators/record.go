@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -98,7 +99,7 @@ func (o *outcome) end(to scaling.ActionState, reason string) {
 // than the platform, which somebody has to be told.
 func (o *outcome) fail(to scaling.ActionState, reason string) {
 	o.Failures++
-	o.BackoffUntil = o.view.now.Add(backoffAfter(o.view.configured().FailureBackoff, o.Failures))
+	o.BackoffUntil = o.view.now.Add(acting.Hold(o.view.configured().FailureBackoff, o.Failures))
 	o.end(to, reason)
 }
 

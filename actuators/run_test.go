@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -43,7 +44,7 @@ func seed(t testing.TB, s state.Store, key string, epoch uint64, now time.Time) 
 func TestOnePlatformThatHangsHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
-		x, err := actuators.New(t.Context(), actuators.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
+		x, err := actuators.New(t.Context(), acting.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
 		require.NoError(t, err)
 		slow, quick := &hanging{stand{st: actuators.State{Desired: 2, Ready: 2}}}, &stand{st: actuators.State{Desired: 2, Ready: 2}}
 		x.Configure([]actuators.ScopeConfig{
@@ -88,7 +89,7 @@ func BenchmarkAccept(b *testing.B) {
 	s, err := file.Open(b.Context(), file.Options{Path: filepath.Join(b.TempDir(), "state.db")})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
-	x, err := actuators.New(b.Context(), actuators.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
+	x, err := actuators.New(b.Context(), acting.Options{Store: s, Clock: evaluator.WallClock{}, Epoch: 1})
 	require.NoError(b, err)
 	const scopes = 500
 	var ids []string

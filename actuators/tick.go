@@ -70,6 +70,9 @@ func hasEnough(r *scaling.Recommendation) bool {
 	return r.Action != scaling.NoAction || !r.HeldBy(scaling.BlockerNextRound)
 }
 
+// over reports whether the scope is gone.
+func (t *tick) over() bool { return t.gone }
+
 // direct reports whether the tick asks for workers without an alert.
 func (t *tick) direct() bool { return t.mode == scaling.Direct && t.action == scaling.ScaleOut }
 

@@ -49,7 +49,7 @@ func (o *outcome) endTrial() {
 	}
 	if len(o.Tried) >= maxIneffective {
 		o.IneffectiveSince = o.view.now
-		message += fmt.Sprintf(" (%s): the next action is held until %s", triedWords(o.Tried), timeWords(o.view.now.Add(scaling.IneffectiveHold)))
+		message += fmt.Sprintf(" (%s): the next action is held until %s", triedWords(o.Tried), scaling.At(o.view.now.Add(scaling.IneffectiveHold)))
 	}
 	if o.Action != nil && t.action == scaling.ScaleOut && t.asks(trial.Triggers, trial.Row) {
 		o.tell(scaling.EventIneffectiveScaling, message, o.Action)
@@ -72,7 +72,7 @@ func (o *outcome) heldFor() string {
 		return ""
 	}
 	return fmt.Sprintf("ineffective: the last actions (%s) brought workers and changed nothing of what asks for them; held until %s, or until the scope is resumed",
-		triedWords(tried), timeWords(o.IneffectiveSince.Add(scaling.IneffectiveHold)))
+		triedWords(tried), scaling.At(o.IneffectiveSince.Add(scaling.IneffectiveHold)))
 }
 
 func triedWords(tried []scaling.Tried) string {
@@ -86,8 +86,6 @@ func triedWords(tried []scaling.Tried) string {
 	}
 	return strings.Join(out, ", ")
 }
-
-func timeWords(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // asks reports whether any of the conditions asks for workers at this tick, or
 // the row that decided if no condition is known.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zeta-scaler/zeta-scaler/backoff"
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -34,11 +34,11 @@ type view struct {
 // backoff is the wait after the nth failure in a row, n ≥ 1, less a random half
 // at most.
 func (v *view) backoff(n int) time.Duration {
-	return backoff.Shortened(backoff.Doubled(firstRetry, n, lastRetry), v.jitter)
+	return acting.Retry(n, v.jitter)
 }
 
 // listed reports whether the configuration lists the scope.
-func (v *view) listed() bool { return v.cfg != nil && v.cfg.Mode != "" }
+func (v *view) listed() bool { return v.cfg != nil && v.cfg.Listed() }
 
 // configured returns the scope's durations, or the defaults of one that was
 // never listed.
@@ -123,7 +123,7 @@ func (v *view) resumedAfter(t time.Time) bool { return v.stored.ResumedAfter(t) 
 
 // refusal says why a recommendation may not be carried out, whatever else is
 // going on; its result is empty if it may. It fails with state.ErrFenced if the
-// store is ahead of this leader, and with ErrLate if the next tick will tell.
+// store is ahead of this leader, and with state.ErrLate if the next tick will tell.
 func (v *view) refusal(id scaling.Identity) (scaling.Verdict, error) {
 	if stale, err := v.stored.Refusal(id, v.epoch); err != nil || stale.Result != "" {
 		return stale, err
@@ -146,11 +146,7 @@ func (v *view) refusal(id scaling.Identity) (scaling.Verdict, error) {
 	if over := v.overMax(d.Intent.Target); over != "" {
 		return refuse(scaling.VerdictSuperseded, over)
 	}
-	if v.late() {
-		return scaling.Verdict{}, fmt.Errorf("%w: the recommendation was valid until %s, and it is not known yet whether it still stands",
-			ErrLate, timeWords(v.stored.ValidUntil))
-	}
-	return scaling.Verdict{}, nil
+	return scaling.Verdict{}, v.stored.Current(v.now)
 }
 
 // unwanted says why an action of which nothing was done must not begin or go

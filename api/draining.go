@@ -10,7 +10,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -123,7 +122,7 @@ func (s *server) drainFailure(scope string, err error) error {
 		return refuse(http.StatusConflict, strings.TrimPrefix(err.Error(), drain.ErrRefused.Error()+": "))
 	case errors.Is(err, ErrFollower), errors.Is(err, state.ErrFenced):
 		return &failure{Problem: problem(http.StatusServiceUnavailable, "this replica does not lead: ask the one that does"), quiet: true}
-	case errors.Is(err, actuators.ErrLate):
+	case errors.Is(err, state.ErrLate):
 		return fail(http.StatusServiceUnavailable, "the decision loop is late; try again", err)
 	}
 	return s.storeFailure(err)

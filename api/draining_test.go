@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
 // fakeDrains begins every drain, but for scopes that are called as what is wrong
@@ -25,7 +25,7 @@ func (fakeDrains) problem(scope string) error {
 		"none":     fmt.Errorf("%w: none", drain.ErrNoScope),
 		"busy":     fmt.Errorf("%w: drain 7-9 of worker w is DRAINING; one worker at a time", drain.ErrRefused),
 		"follower": ErrFollower,
-		"late":     fmt.Errorf("%w: since noon", actuators.ErrLate),
+		"late":     fmt.Errorf("%w: since noon", state.ErrLate),
 		"broken":   errors.New("disk on fire"),
 	}[scope]
 }

@@ -66,7 +66,7 @@ func setBy(r state.ControlRecord, now time.Time) string {
 	}
 	words := strings.Join(out, " and ")
 	if words != "" {
-		words += " set at run time, last changed " + r.UpdatedAt.UTC().Format(time.RFC3339)
+		words += " set at run time, last changed " + scaling.At(r.UpdatedAt)
 		if r.By != "" {
 			words += " by " + r.By
 		}

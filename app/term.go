@@ -9,6 +9,7 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/alerts"
 	"github.com/zeta-scaler/zeta-scaler/contact"
@@ -115,16 +116,14 @@ func NewTerm(ctx context.Context, p Parts) (*Term, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if t.executor, err = actuators.New(ctx, actuators.Options{
+	acts := acting.Options{
 		Store: p.Store, Clock: p.Clock, Epoch: p.Epoch, Leads: p.Leads, Emit: emit, Rand: p.Rand,
 		Logger: p.Logger, Registerer: p.Registry,
-	}); err != nil {
+	}
+	if t.executor, err = actuators.New(ctx, acts); err != nil {
 		return nil, err
 	}
-	if t.drainer, err = drain.New(ctx, drain.Options{
-		Store: p.Store, Clock: p.Clock, Epoch: p.Epoch, Leads: p.Leads, Emit: emit, Rand: p.Rand,
-		Logger: p.Logger, Registerer: p.Registry,
-	}); err != nil {
+	if t.drainer, err = drain.New(ctx, acts); err != nil {
 		return nil, err
 	}
 	t.executor.Configure(p.Scopes)

@@ -68,7 +68,7 @@ func (l *Limits) Validate(bounds *scaling.Bounds) []error {
 					where = " of scope " + scaling.ShownKey(scope)
 				}
 				if from := time.UnixMilli(s.from).UTC(); !from.IsZero() {
-					where += " from " + from.Format(time.RFC3339)
+					where += " from " + scaling.At(from)
 				}
 				errs = append(errs, fmt.Errorf("limits%s: %w", where, err))
 			}

@@ -3,7 +3,6 @@ package drain
 import (
 	"fmt"
 
-	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
@@ -80,11 +79,8 @@ func (v *view) refusal(id scaling.Identity) (scaling.Verdict, error) {
 		return refuse(scaling.VerdictAdvisory, v.advisory())
 	case v.stored.PausedAt(v.now):
 		return refuse(scaling.VerdictPaused, "the scope is paused")
-	case v.stored.LateAt(v.now):
-		return scaling.Verdict{}, fmt.Errorf("%w: the recommendation was valid until %s, and it is not known yet whether it still stands",
-			actuators.ErrLate, timeWords(v.stored.ValidUntil))
 	}
-	return scaling.Verdict{}, nil
+	return scaling.Verdict{}, v.stored.Current(v.now)
 }
 
 // resolve lets a recommendation be. The alert is over as soon as its drain has

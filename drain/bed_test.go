@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -52,7 +53,7 @@ func newBed(t *testing.T, workers, slots int) *bed {
 // start begins with a new process.
 func (b *bed) start(t *testing.T) {
 	t.Helper()
-	x, err := drain.New(t.Context(), drain.Options{
+	x, err := drain.New(t.Context(), acting.Options{
 		Store: b.store, Clock: b.clock, Epoch: b.epoch, Emit: func(e scaling.Event) { b.events = append(b.events, e) },
 		Rand: func() float64 { return 0.5 },
 	})

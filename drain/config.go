@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
@@ -54,10 +55,6 @@ type ScopeConfig struct {
 const DefaultTimeout = 15 * time.Minute
 
 const (
-	callTimeout = 30 * time.Second
-	// maxFailureBackoff is where doubling ends.
-	maxFailureBackoff = 30 * time.Minute
-
 	// stopWait is how long a savepoint may take before the job is asked again:
 	// one of a small job takes 0.2 s to 1.1 s.
 	stopWait = 10 * time.Second
@@ -92,11 +89,8 @@ const (
 	followEvery = 200 * time.Millisecond
 	surveyEvery = 2 * time.Second
 	refuseEvery = 30 * time.Second
-	// firstRetry is the wait after a request that failed, doubled with each further
-	// one up to lastRetry, less a random half.
-	firstRetry = time.Second
-	lastRetry  = 30 * time.Second
-	// firstRestore and lastRestore are the same for a restore.
+	// firstRestore is the wait after a restore that failed, doubled with each further
+	// one up to lastRestore, less a random half.
 	firstRestore = 5 * time.Second
 	lastRestore  = 5 * time.Minute
 	// maxOthers is of how many jobs it is remembered how far they had read.
@@ -108,7 +102,7 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.FailureBackoff = cmp.Or(c.FailureBackoff, actuators.DefaultFailureBackoff)
 	c.ConvergenceTimeout = cmp.Or(c.ConvergenceTimeout, actuators.DefaultConvergenceTimeout)
-	c.CallTimeout = cmp.Or(c.CallTimeout, callTimeout)
+	c.CallTimeout = cmp.Or(c.CallTimeout, acting.CallTimeout)
 	if c.Mode == "" {
 		c.Mode = scaling.Advisory
 	}
@@ -121,4 +115,17 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 // equipped reports whether the scope has all that a drain needs.
 func (c *ScopeConfig) equipped() bool {
 	return c != nil && c.Actuator != nil && c.Engine != nil && c.Configs != nil
+}
+
+// ScopeKey is the scope's key.
+func (c ScopeConfig) ScopeKey() string { return c.Scope.Key }
+
+// Listed is false for a scope that has left the configuration.
+func (c ScopeConfig) Listed() bool { return c.Mode != "" }
+
+// Left is what remains of a scope then: nobody may begin a drain, and one that has
+// begun still has its engine.
+func (c ScopeConfig) Left() ScopeConfig {
+	c.Mode = ""
+	return c
 }

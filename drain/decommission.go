@@ -66,7 +66,7 @@ func (o *outcome) noteReleased(in input) effect {
 		}
 		return o.giveUp("the platform does not remove the worker: "+err.Error(), true)
 	default:
-		o.attempts.next = o.view.retry(o.attempts.releases, firstRetry, lastRetry)
+		o.attempts.next = o.view.again(o.attempts.releases)
 		return effect{kind: rest, until: o.attempts.next}
 	}
 	return o.later(followEvery)

@@ -4,75 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
-
-	"github.com/zeta-scaler/zeta-scaler/actuators"
-	"github.com/zeta-scaler/zeta-scaler/loops"
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
-
-// Options are what a drainer needs. Store, Clock and Epoch have no default.
-type Options struct {
-	Store state.Store
-	Clock actuators.Clock
-	// Epoch is that of this leader, ≥ 1.
-	Epoch uint64
-	// Leads is asked before every step; an error says that this process leads no
-	// longer, and nothing is done. It must be quick. Nil: always.
-	Leads func() error
-	// Emit is told every step after it was stored; it must not block.
-	Emit func(scaling.Event)
-	// Logger is silent if nil.
-	Logger *slog.Logger
-	// Registerer may be nil.
-	Registerer prometheus.Registerer
-	// Rand draws from [0, 1) for jitter; nil: the runtime's.
-	Rand func() float64
-}
-
-func (o Options) withDefaults() (Options, error) {
-	if o.Store == nil || o.Clock == nil || o.Epoch == 0 {
-		return o, errors.New("a drainer needs a store, a clock and an epoch of at least 1")
-	}
-	if o.Leads == nil {
-		o.Leads = func() error { return nil }
-	}
-	if o.Emit == nil {
-		o.Emit = func(scaling.Event) {}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Rand == nil {
-		o.Rand = rand.Float64
-	}
-	return o, nil
-}
 
 // Drainer drains workers, one per scope and one per Zeta cluster at a time: it
 // folds what happens into each scope's record (step), stores that, and carries out
 // the effect. All methods are safe for concurrent use.
 type Drainer struct {
-	o       Options
+	o       acting.Options
 	m       *instruments
 	records *state.Led[state.DrainRecord]
+	scopes  *acting.Scopes[ScopeConfig, tick, own]
 	// parallel is how many requests of one drain are under way at once.
 	parallel int
 
 	// open counts the drains that are not over.
 	open atomic.Int64
-	// configured is true from the first Configure on: nothing moves before.
-	configured atomic.Bool
-
-	scopes *loops.Set[*scope]
 
 	mu sync.RWMutex
 	// resumed are the scopes with a drain in flight that an older leader began, with
@@ -83,28 +37,25 @@ type Drainer struct {
 }
 
 // scope is what the drainer knows about one scope.
-type scope struct {
-	loops.Seat
-	cfg  atomic.Pointer[ScopeConfig]
-	tick atomic.Pointer[tick]
-	// writer is held while an input is folded and stored; turn while the scope
-	// advances. Others are asked with turn alone.
-	writer, turn *semaphore.Weighted
-	// attempts and shown (in the metrics) belong to whoever has writer.
+type scope = acting.Scope[ScopeConfig, tick, own]
+
+// own is what it knows beside the configuration and the last tick.
+type own struct {
 	attempts attempts
-	shown    scaling.DrainState
+	// shown is the state that the metrics show.
+	shown scaling.DrainState
 }
 
 // New reads what the store knows about drains. It fails with state.ErrFenced if a
 // newer epoch has written there.
-func New(ctx context.Context, o Options) (*Drainer, error) {
-	o, err := o.withDefaults()
+func New(ctx context.Context, o acting.Options) (*Drainer, error) {
+	o, err := o.WithDefaults("a drainer")
 	if err != nil {
 		return nil, err
 	}
 	x := &Drainer{
 		o: o, m: newInstruments(o.Registerer), records: state.Lead(state.Drains(o.Store, state.Fence(o.Epoch)), "drain", o.Leads),
-		scopes: loops.NewSet[*scope](), resumed: map[string]string{}, draining: map[string]string{},
+		scopes: acting.NewScopes[ScopeConfig, tick, own](), resumed: map[string]string{}, draining: map[string]string{},
 		parallel: parallelRequests,
 	}
 	rows, bad, err := x.records.Load(ctx)
@@ -115,11 +66,11 @@ func New(ctx context.Context, o Options) (*Drainer, error) {
 		// Every step of the scope reads it again, and fails before it does anything. A
 		// worker may be half empty: no other scope of its cluster drains one.
 		x.o.Logger.Error(state.UnreadableActions(state.Drain), "scope", b.Key, "err", b.Err)
-		x.add(b.Key)
+		x.scopes.Add(b.Key)
 		x.resumed[b.Key] = ""
 	}
 	for _, r := range rows {
-		x.show(x.add(r.Key), r.Value.Open)
+		x.show(x.scopes.Add(r.Key), r.Value.Open)
 		if r.Value.InFlight() {
 			x.resumed[r.Key] = r.Value.Open.Endpoint
 		}
@@ -134,56 +85,33 @@ func (x *Drainer) Busy() bool { return x.open.Load() > 0 }
 // Configure says of which scopes workers may be drained, at the start and after
 // each reload. A drain of a scope that left the list goes back.
 func (x *Drainer) Configure(scopes []ScopeConfig) {
-	listed := map[string]bool{}
-	for _, c := range scopes {
-		c = c.withDefaults()
-		listed[c.Scope.Key] = true
-		x.list(&c)
+	complete := make([]ScopeConfig, len(scopes))
+	for i, c := range scopes {
+		complete[i] = c.withDefaults()
 	}
-	if !x.configured.Load() {
-		for _, s := range x.scopes.All() {
-			if _, resumed := x.resumed[s.Key()]; resumed {
-				x.claim(s)
-			}
+	x.scopes.Configure(complete, func() {
+		for _, key := range slices.Sorted(maps.Keys(x.resumed)) {
+			x.claim(x.scopes.Get(key))
 		}
-	}
-	x.configured.Store(true)
-	for _, s := range x.scopes.All() {
-		if c := s.cfg.Load(); c != nil && !listed[s.Key()] {
-			left := *c
-			left.Mode = "" // nobody may begin a drain; one that has begun still has its engine
-			s.cfg.Store(&left)
-		}
-		s.Poke()
-	}
+	})
 }
 
 // Publish takes a tick's decisions. It only notes them and never waits: Run or
 // Advance acts. It has one caller at a time.
 func (x *Drainer) Publish(_ context.Context, evaluations []scaling.Evaluation, gone []scaling.Scope) {
-	for i := range evaluations {
-		ev := &evaluations[i]
-		if s := x.scope(ev.Scope.Key); s != nil {
-			r := &ev.Recommendation
-			s.tick.Store(&tick{
-				at: ev.Tick, workers: r.CurrentWorkers, slotMode: ev.SlotMode, action: r.Action, mode: ev.Mode, recommendation: r.RecommendationID,
-			})
-			s.Poke()
+	x.scopes.Publish(evaluations, func(_ *scope, ev *scaling.Evaluation) tick {
+		r := &ev.Recommendation
+		return tick{
+			at: ev.Tick, workers: r.CurrentWorkers, slotMode: ev.SlotMode, action: r.Action, mode: ev.Mode, recommendation: r.RecommendationID,
 		}
-	}
-	for _, g := range gone {
-		if s := x.scope(g.Key); s != nil {
-			s.tick.Store(&tick{gone: true})
-			s.Poke()
-		}
-	}
+	}, gone, tick{gone: true})
 }
 
 // Accept asks to carry out a SCALE_IN_CANDIDATE, of which only the id is taken
 // from the caller. mine is false if the id is of no such recommendation, or its
 // scope has no drain: then somebody else answers. When it returns accepted or held
 // the intent is durable; nobody is called. It fails only with state.ErrUnusable,
-// actuators.ErrLate, state.ErrFenced or ctx's error, after which it can be asked
+// state.ErrLate, state.ErrFenced or ctx's error, after which it can be asked
 // again, here or at the leader.
 func (x *Drainer) Accept(ctx context.Context, recommendationID string) (v scaling.Verdict, mine bool, err error) {
 	s, row, err := x.of(ctx, recommendationID)
@@ -231,8 +159,8 @@ func (x *Drainer) of(ctx context.Context, recommendationID string) (*scope, stat
 		return nil, row, err
 	}
 	id, ok := scaling.ParseRecommendationID(recommendationID)
-	s := x.scope(id.Scope)
-	if !ok || s == nil || s.cfg.Load() == nil {
+	s := x.scopes.Get(id.Scope)
+	if !ok || s == nil || s.Config.Load() == nil {
 		return nil, row, nil
 	}
 	row, err := x.records.Get(ctx, s.Key())
@@ -265,7 +193,7 @@ func (x *Drainer) byHand(ctx context.Context, scopeKey string, in input) (scalin
 	if err := x.records.Leads(); err != nil {
 		return scaling.Drain{}, err
 	}
-	s := x.scope(scopeKey)
+	s := x.scopes.Get(scopeKey)
 	if s == nil {
 		return scaling.Drain{}, fmt.Errorf("%w: %s", ErrNoScope, scaling.ShownKey(scopeKey))
 	}
@@ -292,35 +220,3 @@ func (x *Drainer) ask(ctx context.Context, s *scope, in input) (*outcome, error)
 	}
 	return o, nil
 }
-
-// list gives a scope its configuration.
-func (x *Drainer) list(c *ScopeConfig) {
-	x.scopes.Add(c.Scope.Key, newScope(c.Scope.Key), func(s *scope) { s.cfg.Store(c) })
-}
-
-// unlist gives back what a scope took that is gone.
-func (x *Drainer) unlist(s *scope) {
-	x.scopes.Remove(s, func() bool {
-		c := s.cfg.Load()
-		return c == nil || c.Mode == ""
-	})
-}
-
-// add returns the scope's entry, made if need be.
-func (x *Drainer) add(key string) *scope { return x.scopes.Add(key, newScope(key), nil) }
-
-func newScope(key string) func() *scope {
-	return func() *scope {
-		s := &scope{Seat: loops.NewSeat(key), writer: semaphore.NewWeighted(1), turn: semaphore.NewWeighted(1)}
-		s.tick.Store(&tick{})
-		return s
-	}
-}
-
-// scope returns the scope's entry, nil if there is none.
-func (x *Drainer) scope(key string) *scope {
-	s, _ := x.scopes.Get(key)
-	return s
-}
-
-func (x *Drainer) now() time.Time { return x.o.Clock.Now().UTC() }

@@ -97,7 +97,7 @@ func (o *outcome) claimFirst(in input) (e effect, must bool) {
 		err := in.errs[""]
 		o.attempts.claimed = err == nil || errors.Is(err, actuators.ErrUnsupported) || o.attempts.claims >= maxClaims
 		if !o.attempts.claimed {
-			o.attempts.next = o.view.retry(o.attempts.claims, firstRetry, lastRetry)
+			o.attempts.next = o.view.again(o.attempts.claims)
 			return effect{kind: rest, until: o.attempts.next}, true
 		}
 		return effect{kind: again}, true

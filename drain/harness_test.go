@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -159,7 +160,7 @@ func (w *world) lead() {
 		w.epoch++
 		w.guard(func() {
 			w.put(state.Leader, state.EpochKey, state.LeaderRecord{Epoch: w.epoch})
-			x, err := drain.New(context.Background(), drain.Options{
+			x, err := drain.New(context.Background(), acting.Options{
 				Store: w.store, Clock: w.clock, Epoch: w.epoch, Rand: w.rng.Float64, Emit: w.emit,
 			})
 			if err != nil {

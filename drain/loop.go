@@ -2,21 +2,16 @@ package drain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
-	"github.com/zeta-scaler/zeta-scaler/loops"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
-
-// answerTimeout bounds the write of an answer, which is made even when the process
-// is told to stop: what is known is not to be found out again.
-const answerTimeout = 10 * time.Second
 
 // Run drains until ctx ends (nil) or this process leads no longer
 // (state.ErrFenced). Scopes advance at the same time, each by itself.
@@ -27,38 +22,22 @@ func (x *Drainer) Run(ctx context.Context) error { return x.scopes.Run(ctx, x.wo
 // what went wrong in the store otherwise; then it can be called again.
 func (x *Drainer) Advance(ctx context.Context) error { return x.scopes.Advance(ctx, x.work()) }
 
-// work is what is done for each scope.
-func (x *Drainer) work() loops.Work[*scope] {
-	return loops.Work[*scope]{
-		Clock: x.o.Clock, Advance: x.advance,
-		Final: func(err error) bool { return errors.Is(err, state.ErrFenced) },
-		Ended: func(s *scope, err error) {
-			x.o.Logger.Error("This process drains no longer", "scope", s.Key(), "err", err)
-		},
-		Failed: func(s *scope, n int, err error) time.Time {
-			x.o.Logger.Warn("A drain could not go on and is tried again", "scope", s.Key(), "err", err)
-			v := &view{now: x.now(), jitter: x.o.Rand()}
-			return v.retry(n, firstRetry, lastRetry)
-		},
+func (x *Drainer) work() acting.Work[ScopeConfig, tick, own] {
+	return acting.Work[ScopeConfig, tick, own]{
+		Options: &x.o, Advance: x.advance,
+		Ended: "This process drains no longer", Failed: "A drain could not go on and is tried again",
 	}
 }
 
 // advance folds, stores and carries out effects until there is nothing to do. It
 // returns when the next step is due, zero if only an event can bring it.
 func (x *Drainer) advance(ctx context.Context, s *scope) (time.Time, error) {
-	if !x.configured.Load() {
-		return time.Time{}, nil
-	}
-	if err := s.turn.Acquire(ctx, 1); err != nil {
-		return time.Time{}, err
-	}
-	defer s.turn.Release(1)
 	in := input{kind: look}
 	for {
 		if err := x.records.Leads(); err != nil {
 			return time.Time{}, err
 		}
-		if s.tick.Load().gone && in.kind == look {
+		if s.Tick.Load().gone && in.kind == look {
 			in.kind = gone
 		}
 		o, err := x.fold(ctx, s, in)
@@ -85,13 +64,13 @@ func (x *Drainer) advance(ctx context.Context, s *scope) (time.Time, error) {
 func (x *Drainer) fold(ctx context.Context, s *scope, in input) (*outcome, error) {
 	if in.kind == asked { // the answer of a request is stored in any case
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), acting.AnswerTimeout)
 		defer cancel()
 	}
-	if err := s.writer.Acquire(ctx, 1); err != nil {
+	if err := s.Writer.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer s.writer.Release(1)
+	defer s.Writer.Release(1)
 	if err := x.takeOver(ctx, s); err != nil {
 		return nil, err
 	}
@@ -102,7 +81,7 @@ func (x *Drainer) fold(ctx context.Context, s *scope, in input) (*outcome, error
 	}
 	v.busy = x.claim(s)
 	o, err := x.change(ctx, s, func(r *state.DrainRecord) (*outcome, error) {
-		o := step(progress{*r, s.attempts}, v, in)
+		o := step(progress{*r, s.Own.attempts}, v, in)
 		return o, o.err
 	})
 	if err == nil && !o.InFlight() {
@@ -114,7 +93,7 @@ func (x *Drainer) fold(ctx context.Context, s *scope, in input) (*outcome, error
 // claim lets a scope be the one of its Zeta cluster whose workers are drained; it
 // returns which other one is.
 func (x *Drainer) claim(s *scope) (other string) {
-	c := s.cfg.Load()
+	c := s.Config.Load()
 	if c == nil || c.Cluster == "" {
 		return ""
 	}
@@ -135,7 +114,7 @@ func (x *Drainer) claim(s *scope) (other string) {
 // what it has stopped needs the workers that there are. The caller has mu.
 func (x *Drainer) orphan(endpoint string) string {
 	for _, key := range slices.Sorted(maps.Keys(x.resumed)) {
-		if x.resumed[key] == endpoint && endpoint != "" && !x.scope(key).equipped() {
+		if x.resumed[key] == endpoint && endpoint != "" && !equipped(x.scopes.Get(key)) {
 			return key
 		}
 	}
@@ -143,7 +122,7 @@ func (x *Drainer) orphan(endpoint string) string {
 }
 
 // equipped reports whether the scope was listed since this process began.
-func (s *scope) equipped() bool { return s != nil && s.cfg.Load().equipped() }
+func equipped(s *scope) bool { return s != nil && s.Config.Load().equipped() }
 
 // unclaim gives the cluster back to others.
 func (x *Drainer) unclaim(s *scope) {
@@ -160,11 +139,11 @@ func (x *Drainer) takeOver(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if row.Value.Epoch == x.o.Epoch || row.Version == 0 && !s.cfg.Load().equipped() {
+	if row.Value.Epoch == x.o.Epoch || row.Version == 0 && !s.Config.Load().equipped() {
 		return nil
 	}
 	_, err = x.change(ctx, s, func(r *state.DrainRecord) (*outcome, error) {
-		return step(progress{*r, s.attempts}, x.view(s), input{kind: takeOver}), nil
+		return step(progress{*r, s.Own.attempts}, x.view(s), input{kind: takeOver}), nil
 	})
 	return err
 }
@@ -182,7 +161,7 @@ func (x *Drainer) change(ctx context.Context, s *scope, f func(*state.DrainRecor
 	if err != nil {
 		return nil, err
 	}
-	s.attempts = o.attempts
+	s.Own.attempts = o.attempts
 	if o.changed {
 		x.tell(s, o)
 	}
@@ -191,7 +170,7 @@ func (x *Drainer) change(ctx context.Context, s *scope, f func(*state.DrainRecor
 
 // view is what the next step of a scope goes by, without what has to be read.
 func (x *Drainer) view(s *scope) *view {
-	v := &view{now: x.now(), epoch: x.o.Epoch, scope: s.Key(), cfg: s.cfg.Load(), tick: *s.tick.Load(), jitter: x.o.Rand()}
+	v := &view{now: x.o.Now(), epoch: x.o.Epoch, scope: s.Key(), cfg: s.Config.Load(), tick: *s.Tick.Load(), jitter: x.o.Rand()}
 	if v.cfg != nil && v.cfg.Actuator != nil {
 		v.can = v.cfg.Actuator.Capabilities()
 		_, v.claims = v.cfg.Actuator.(actuators.Claimer)
@@ -201,10 +180,10 @@ func (x *Drainer) view(s *scope) *view {
 
 // forget removes the record of a scope that is gone.
 func (x *Drainer) forget(ctx context.Context, s *scope, o *outcome) error {
-	if err := s.writer.Acquire(ctx, 1); err != nil {
+	if err := s.Writer.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer s.writer.Release(1)
+	defer s.Writer.Release(1)
 	history, err := historyOf(s.Key(), o)
 	if err != nil {
 		return err
@@ -216,24 +195,13 @@ func (x *Drainer) forget(ctx context.Context, s *scope, o *outcome) error {
 		return fmt.Errorf("%w: removing the drain of scope %s: %w", state.ErrUnusable, s.Key(), err)
 	}
 	x.tell(s, o)
-	if t := s.tick.Load(); t.gone {
-		s.tick.CompareAndSwap(t, &tick{})
-	}
-	x.unlist(s)
+	x.scopes.Forget(s, (*tick).over)
 	return nil
 }
 
 // historyOf renders the drains that end with a step.
 func historyOf(key string, o *outcome) ([]state.Entry, error) {
-	var out []state.Entry
-	for _, d := range o.ended {
-		e, err := state.Entry{Scope: key, At: o.view.now, Action: string(scaling.ScaleInCandidate), Kind: state.DrainEntry}.With(d)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
+	return state.WithEach(state.Entry{Scope: key, At: o.view.now, Action: string(scaling.ScaleInCandidate), Kind: state.DrainEntry}, o.ended)
 }
 
 // tell reports what was stored.
@@ -257,12 +225,12 @@ func (x *Drainer) show(s *scope, d *scaling.Drain) {
 	if d != nil {
 		now = d.State
 	}
-	x.m.shows(s.Key(), s.shown, d)
+	x.m.shows(s.Key(), s.Own.shown, d)
 	switch {
-	case s.shown == "" && now != "":
+	case s.Own.shown == "" && now != "":
 		x.open.Add(1)
-	case s.shown != "" && now == "":
+	case s.Own.shown != "" && now == "":
 		x.open.Add(-1)
 	}
-	s.shown = now
+	s.Own.shown = now
 }

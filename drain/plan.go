@@ -17,8 +17,8 @@ func (x *Drainer) Plan(ctx context.Context, scopeKey, worker string) (scaling.Dr
 	if err := x.records.Leads(); err != nil {
 		return scaling.DrainPlan{}, err
 	}
-	s := x.scope(scopeKey)
-	if s == nil || s.cfg.Load() == nil {
+	s := x.scopes.Get(scopeKey)
+	if s == nil || s.Config.Load() == nil {
 		return scaling.DrainPlan{}, fmt.Errorf("%w: %s", ErrNoScope, scaling.ShownKey(scopeKey))
 	}
 	row, err := x.records.Get(ctx, s.Key())
@@ -58,7 +58,7 @@ func (v *view) againstRequest(r *state.DrainRecord) string {
 func (x *Drainer) busyWith(s *scope) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	c := s.cfg.Load()
+	c := s.Config.Load()
 	if other := x.draining[c.Cluster]; other != "" {
 		if other != s.Key() {
 			return other

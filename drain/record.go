@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeta-scaler/zeta-scaler/backoff"
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -42,7 +42,7 @@ func (o *outcome) end(to scaling.DrainState, reason string, failure bool) {
 	}
 	if failure {
 		o.Failures++
-		o.BackoffUntil = o.view.now.Add(backoffAfter(o.view.configured().FailureBackoff, o.Failures))
+		o.BackoffUntil = o.view.now.Add(acting.Hold(o.view.configured().FailureBackoff, o.Failures))
 		d.Failed = true
 	}
 	d.Deadline = time.Time{}
@@ -53,11 +53,6 @@ func (o *outcome) end(to scaling.DrainState, reason string, failure bool) {
 	o.ended = append(o.ended, cloned(d))
 	o.Last, o.Open, o.Others = d, nil, nil
 	o.attempts = attempts{direct: o.attempts.direct}
-}
-
-// backoffAfter is how long the nth failure in a row holds the next drain.
-func backoffAfter(base time.Duration, n int) time.Duration {
-	return backoff.Doubled(base, n, max(maxFailureBackoff, base))
 }
 
 // takeOver makes the record of an older leader ours. Writing it stops that leader:
@@ -92,7 +87,7 @@ func (o *outcome) limitInstants() (moved bool) {
 	}
 	limit(&o.CooldownUntil, c.Cooldown)
 	limit(&o.OtherWriterSince, 0)
-	limit(&o.BackoffUntil, backoffAfter(c.FailureBackoff, o.Failures))
+	limit(&o.BackoffUntil, acting.Hold(c.FailureBackoff, o.Failures))
 	if d := o.Open; d != nil {
 		limit(&d.Deadline, c.Timeout)
 		limit(&d.ReleasedAt, 0)
@@ -111,7 +106,7 @@ func (o *outcome) limitInstants() (moved bool) {
 	if moved {
 		o.save()
 	}
-	limit(&o.attempts.next, lastRetry) // not stored
+	limit(&o.attempts.next, acting.LastRetry) // not stored
 	return o.changed
 }
 
@@ -134,5 +129,3 @@ func jobsWords(jobs []scaling.DrainJob) string {
 	}
 	return "jobs: " + strings.Join(names, ", ")
 }
-
-func timeWords(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -325,7 +325,7 @@ func (o *outcome) due(e effect) effect {
 func (o *outcome) unknown() effect {
 	o.attempts.failed++
 	o.attempts.clean = 0
-	o.attempts.next = o.view.retry(o.attempts.failed, firstRetry, lastRetry)
+	o.attempts.next = o.view.again(o.attempts.failed)
 	return effect{kind: rest, until: o.attempts.next}
 }
 

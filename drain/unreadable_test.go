@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -18,7 +19,7 @@ func TestADrainThatCannotBeReadHoldsItsCluster(t *testing.T) {
 		b := newBed(t, 3, 4)
 		_, err := b.store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Drain, Key: "broken", Value: []byte(`[1]`)}}})
 		require.NoError(t, err)
-		x, err := drain.New(t.Context(), drain.Options{Store: b.store, Clock: b.clock, Epoch: b.epoch})
+		x, err := drain.New(t.Context(), acting.Options{Store: b.store, Clock: b.clock, Epoch: b.epoch})
 		require.NoError(t, err, "it does not stop the start")
 		broken := b.cfg
 		broken.Scope.Key, broken.Cluster = "broken", cluster

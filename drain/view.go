@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -63,12 +64,15 @@ type tick struct {
 	gone bool
 }
 
+// over reports whether the scope is gone.
+func (t *tick) over() bool { return t.gone }
+
 // direct reports whether the tick asks to remove a worker without an alert.
 func (t *tick) direct() bool { return t.mode == scaling.Direct && t.action == scaling.ScaleInCandidate }
 
 // listed reports whether the configuration lists the scope, and with all that a
 // drain needs.
-func (v *view) listed() bool { return v.cfg.equipped() && v.cfg.Mode != "" }
+func (v *view) listed() bool { return v.cfg.equipped() && v.cfg.Listed() }
 
 // configured returns the scope's durations, or the defaults of one that was
 // never listed.
@@ -78,6 +82,9 @@ func (v *view) configured() ScopeConfig {
 	}
 	return *v.cfg
 }
+
+// again is when what has failed n times in a row is tried again, n ≥ 1.
+func (v *view) again(n int) time.Time { return v.now.Add(acting.Retry(n, v.jitter)) }
 
 // retry is the wait after the nth failure in a row, n ≥ 1, less a random half at
 // most.

@@ -205,9 +205,9 @@ func (o *outcome) blocker() (why string, until time.Time) {
 	case v.busy != "":
 		return fmt.Sprintf("a worker of scope %s, of the same Zeta cluster, is being drained", v.busy), time.Time{}
 	case !byHand && v.now.Before(o.BackoffUntil):
-		return "failure back-off until " + timeWords(o.BackoffUntil), o.BackoffUntil
+		return "failure back-off until " + scaling.At(o.BackoffUntil), o.BackoffUntil
 	case !byHand && v.now.Before(cooldown):
-		return "cooldown until " + timeWords(cooldown), cooldown
+		return "cooldown until " + scaling.At(cooldown), cooldown
 	}
 	return "", time.Time{}
 }

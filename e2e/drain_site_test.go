@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	"github.com/zeta-scaler/zeta-scaler/drain"
 	"github.com/zeta-scaler/zeta-scaler/e2e/zeta"
@@ -230,7 +231,7 @@ func (b *drainBed) live(ctx context.Context, started chan<- struct{}) {
 		dead := &atomic.Bool{}
 		b.mu.Lock()
 		b.lives++
-		x, err := drain.New(ctx, drain.Options{
+		x, err := drain.New(ctx, acting.Options{
 			Store: mortal{b.store, dead}, Clock: evaluator.WallClock{}, Epoch: uint64(b.lives),
 			Emit: func(e scaling.Event) { b.t.Logf("%s: %s", e.Kind, e.Message) },
 		})

@@ -14,6 +14,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	kubeactuator "github.com/zeta-scaler/zeta-scaler/actuators/kubernetes"
 	"github.com/zeta-scaler/zeta-scaler/drain"
@@ -247,7 +248,7 @@ func drainsAPodOf(t *testing.T, s *site) {
 		}
 	}
 	store := memory.New()
-	x, err := drain.New(t.Context(), drain.Options{Store: store, Clock: evaluator.WallClock{}, Epoch: 2})
+	x, err := drain.New(t.Context(), acting.Options{Store: store, Clock: evaluator.WallClock{}, Epoch: 2})
 	require.NoError(t, err)
 	x.Configure([]drain.ScopeConfig{{
 		Scope: s.target().Scope, Mode: scaling.Webhook, Kind: "kubernetes", Target: s.target().Name, Actuator: a,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/acting"
 	"github.com/zeta-scaler/zeta-scaler/actuators"
 	yarnactuator "github.com/zeta-scaler/zeta-scaler/actuators/yarn"
 	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
@@ -45,7 +46,7 @@ func yarnSeenSoon(t *testing.T, s *yarnSite) {
 	began := map[scaling.ActionState]time.Time{}
 	count := map[scaling.ActionState]int64{}
 	store := memory.New()
-	x, err := actuators.New(t.Context(), actuators.Options{Store: store, Clock: evaluator.WallClock{}, Epoch: 3, Emit: func(e scaling.Event) {
+	x, err := actuators.New(t.Context(), acting.Options{Store: store, Clock: evaluator.WallClock{}, Epoch: 3, Emit: func(e scaling.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Execution != nil {

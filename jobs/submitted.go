@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/zeta/control"
 )
@@ -63,7 +64,7 @@ func (c Cluster) submitted(ctx context.Context, id string) ([]found, error) {
 		return nil, err
 	}
 	r := &row.Value
-	where := fmt.Sprintf("what was submitted at %s", r.At.UTC().Format(time.RFC3339))
+	where := fmt.Sprintf("what was submitted at %s", scaling.At(r.At))
 	k, err := c.library.keys()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)

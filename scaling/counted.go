@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // count is a number of things.
@@ -23,6 +24,9 @@ func Plural[N count](n N, one, many string) string {
 	}
 	return many
 }
+
+// At is an instant in words: to the second, in UTC.
+func At(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Quantity is a number, as somebody has written it, beside its unit: "1 worker",
 // "2 workers". Ratios and what has no unit are the number alone.

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -83,3 +84,15 @@ func (s *Standing) ResumedAfter(t time.Time) bool {
 // makes it valid anew, so the loop is late, because the process was frozen or the
 // state could not be written. What the next tick says is not known.
 func (s *Standing) LateAt(t time.Time) bool { return !t.Before(s.ValidUntil) }
+
+// ErrLate says that no tick was decided for longer than a recommendation is valid:
+// ask again, the next one tells.
+var ErrLate = errors.New("the decision loop is late")
+
+// Current fails with ErrLate if the decision is LateAt t.
+func (s *Standing) Current(t time.Time) error {
+	if !s.LateAt(t) {
+		return nil
+	}
+	return fmt.Errorf("%w: the recommendation was valid until %s, and it is not known yet whether it still stands", ErrLate, scaling.At(s.ValidUntil))
+}

@@ -95,6 +95,19 @@ func (e Entry) With(value any) (Entry, error) {
 	return e, nil
 }
 
+// WithEach are the entries with a typed value each.
+func WithEach[T any](e Entry, values []T) ([]Entry, error) {
+	var out []Entry
+	for _, v := range values {
+		one, err := e.With(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
 // Batch is written in one transaction: all of it or nothing. A store may split
 // only what is too large for it, and only between scopes: what belongs to one
 // scope is written together, and the records of no scope (leader, tick) last. It
