@@ -1,6 +1,9 @@
 package state
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Pile is what Trim counts: the history of one kind of one scope.
 type Pile struct{ Scope, Kind string }
@@ -29,21 +32,47 @@ func (p *Piles) Grew(entries []Entry) {
 	}
 }
 
-// Take hands out the piles that a Trim to limit entries has to look at; all is
-// true when every pile has to be looked at instead.
-func (p *Piles) Take(limit int) (piles []Pile, all bool) {
+// pilesAtOnce is how many piles one transaction trims: it must not hold up the
+// tick's own write.
+const pilesAtOnce = 200
+
+// Trim has keepNewest trim the piles that grew, a few at a time, to limit entries
+// each; all are the piles that there are, where every one has to be looked at.
+// After an error the next Trim looks at all of them.
+func (p *Piles) Trim(limit int, all func() ([]Pile, error), keepNewest func([]Pile) error) (err error) {
+	piles, every := p.take(limit)
+	defer func() {
+		if err != nil {
+			p.failed()
+		}
+	}()
+	if every {
+		if piles, err = all(); err != nil {
+			return err
+		}
+	}
+	for some := range slices.Chunk(piles, pilesAtOnce) {
+		if err := keepNewest(some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take hands out the piles that a Trim to limit entries has to look at; every is
+// true when all have to be looked at instead.
+func (p *Piles) take(limit int) (piles []Pile, every bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for d := range p.dirty {
 		piles = append(piles, d)
 	}
-	all = !p.settled || limit < p.limit
+	every = !p.settled || limit < p.limit
 	p.dirty, p.limit, p.settled = nil, limit, true
-	return piles, all
+	return piles, every
 }
 
-// Failed makes the next Trim look at everything.
-func (p *Piles) Failed() {
+func (p *Piles) failed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settled = false

@@ -115,3 +115,7 @@ func (f Filter) Matches(e Entry) bool {
 
 // Instant is a time as stores keep it: UTC, in microseconds.
 func Instant(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() }
+
+// FirstFrom is the first time that stores keep and that is not before t: a period
+// that begins at t has nothing older.
+func FirstFrom(t time.Time) time.Time { return Instant(t.Add(time.Microsecond - 1)) }

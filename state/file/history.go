@@ -60,7 +60,7 @@ func selectHistory(f state.Filter) (text string, args []any) {
 	add(f.Scope != "", "scope = ?", f.Scope)
 	add(f.Kind != "", "kind = ?", f.Kind)
 	add(f.Action != "", "action = ?", f.Action)
-	add(!f.Since.IsZero(), "at >= ?", ceilMicro(f.Since))
+	add(!f.Since.IsZero(), "at >= ?", state.FirstFrom(f.Since).UnixMicro())
 	add(!f.Until.IsZero(), "at <= ?", f.Until.UnixMicro())
 	add(f.Before > 0, "id < ?", f.Before)
 	const columns = "SELECT id, scope, at, action, kind, value FROM history"
@@ -76,9 +76,6 @@ func selectHistory(f state.Filter) (text string, args []any) {
 	return columns + condition + " ORDER BY id DESC LIMIT ?", args
 }
 
-// ceilMicro rounds up, so that "since" never includes what was before.
-func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
-
 func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,54 +89,41 @@ func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	return stmt, err
 }
 
-// Sizes of one transaction of Trim: it must not hold up the tick's own write.
-const (
-	pilesPerTransaction   = 200
-	expiredPerTransaction = 2000
-)
+// expiredPerTransaction is how much one transaction of Trim deletes at most: it must
+// not hold up the tick's own write.
+const expiredPerTransaction = 2000
 
 // Trim deletes in small transactions, so that a write never waits for long.
-func (s *Store) Trim(ctx context.Context, keep state.Retention) (err error) {
+func (s *Store) Trim(ctx context.Context, keep state.Retention) error {
 	if err := keep.Validate(); err != nil {
 		return err
 	}
 	if s.closed.Load() {
 		return state.ErrClosed
 	}
-	if err := s.expire(ctx, keep.Oldest); err != nil {
+	oldest := state.FirstFrom(keep.Oldest).UnixMicro()
+	if err := s.deleteAll(ctx, "trimming history", s.write.expire, oldest); err != nil {
 		return err
 	}
-	if err := s.forgetGone(ctx, keep.Gone); err != nil {
-		return err
-	}
-	piles, all := s.piled.Take(keep.Records)
-	defer func() {
-		if err != nil {
-			s.piled.Failed()
-		}
-	}()
-	if all {
-		if piles, err = s.piles(ctx); err != nil {
+	if keep.Gone > 0 {
+		if err := s.deleteAll(ctx, "trimming the history of scopes that are gone", s.write.forget, keep.Gone); err != nil {
 			return err
 		}
 	}
-	for len(piles) > 0 {
-		n := min(len(piles), pilesPerTransaction)
-		if err := s.keepNewest(ctx, piles[:n], keep.Records); err != nil {
-			return err
-		}
-		piles = piles[n:]
-	}
-	return nil
+	return s.piled.Trim(keep.Records,
+		func() ([]state.Pile, error) { return s.piles(ctx) },
+		func(piles []state.Pile) error { return s.keepNewest(ctx, piles, keep.Records) })
 }
 
-func (s *Store) expire(ctx context.Context, oldest time.Time) error {
+// deleteAll repeats a deletion, whose second parameter is how much it deletes at
+// most, until nothing is left.
+func (s *Store) deleteAll(ctx context.Context, what string, stmt *sql.Stmt, arg any) error {
 	for {
 		var n int64
 		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			res, err := tx.StmtContext(ctx, s.write.expire).ExecContext(ctx, ceilMicro(oldest), expiredPerTransaction)
+			res, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, arg, expiredPerTransaction)
 			if err != nil {
-				return fmt.Errorf("trimming history: %w", err)
+				return fmt.Errorf("%s: %w", what, err)
 			}
 			n, err = res.RowsAffected()
 			return err
@@ -180,26 +164,4 @@ func (s *Store) keepNewest(ctx context.Context, piles []state.Pile, n int) error
 		}
 		return nil
 	})
-}
-
-// forgetGone drops the history of scopes that are gone, but for those with the
-// newest entries.
-func (s *Store) forgetGone(ctx context.Context, limit int) error {
-	if limit <= 0 {
-		return nil
-	}
-	for {
-		var n int64
-		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			res, err := tx.StmtContext(ctx, s.write.forget).ExecContext(ctx, limit, expiredPerTransaction)
-			if err != nil {
-				return fmt.Errorf("trimming the history of scopes that are gone: %w", err)
-			}
-			n, err = res.RowsAffected()
-			return err
-		})
-		if err != nil || n < expiredPerTransaction {
-			return err
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -50,7 +49,7 @@ func selectHistory(f state.Filter) (text string, args []any) {
 	add(f.Scope != "", "scope =", short(f.Scope))
 	add(f.Kind != "", "kind =", f.Kind)
 	add(f.Action != "", "action =", f.Action)
-	add(!f.Since.IsZero(), "at >=", ceilMicro(f.Since))
+	add(!f.Since.IsZero(), "at >=", state.FirstFrom(f.Since))
 	add(!f.Until.IsZero(), "at <=", state.Instant(f.Until))
 	add(f.Before > 0, "id <", f.Before)
 	text = "SELECT id, coalesce(whole, scope), at, action, kind, value FROM history"
@@ -61,23 +60,18 @@ func selectHistory(f state.Filter) (text string, args []any) {
 	return fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", text, len(args)), args
 }
 
-// ceilMicro rounds up, so that "since" never includes what was before.
-func ceilMicro(t time.Time) time.Time { return state.Instant(t.Add(time.Microsecond - 1)) }
-
-// Sizes of one transaction of Trim: it must not take long.
-const (
-	pilesPerTransaction   = 200
-	expiredPerTransaction = 2000
-)
+// expiredPerTransaction is how much one transaction of Trim deletes at most: it must
+// not take long.
+const expiredPerTransaction = 2000
 
 // Trim deletes in small transactions. A batch does not wait for them: it only
 // adds.
-func (s *Store) Trim(ctx context.Context, keep state.Retention) (err error) {
+func (s *Store) Trim(ctx context.Context, keep state.Retention) error {
 	if err := keep.Validate(); err != nil {
 		return err
 	}
 	const expire = "DELETE FROM history WHERE id IN (SELECT id FROM history WHERE at < $1 LIMIT $2)"
-	if err := s.deleteAll(ctx, "trimming history", expire, ceilMicro(keep.Oldest)); err != nil {
+	if err := s.deleteAll(ctx, "trimming history", expire, state.FirstFrom(keep.Oldest)); err != nil {
 		return err
 	}
 	if keep.Gone > 0 {
@@ -85,25 +79,9 @@ func (s *Store) Trim(ctx context.Context, keep state.Retention) (err error) {
 			return err
 		}
 	}
-	piles, all := s.piled.Take(keep.Records)
-	defer func() {
-		if err != nil {
-			s.piled.Failed()
-		}
-	}()
-	if all {
-		if piles, err = s.piles(ctx); err != nil {
-			return err
-		}
-	}
-	for len(piles) > 0 {
-		n := min(len(piles), pilesPerTransaction)
-		if err := s.keepNewest(ctx, piles[:n], keep.Records); err != nil {
-			return err
-		}
-		piles = piles[n:]
-	}
-	return nil
+	return s.piled.Trim(keep.Records,
+		func() ([]state.Pile, error) { return s.piles(ctx) },
+		func(piles []state.Pile) error { return s.keepNewest(ctx, piles, keep.Records) })
 }
 
 // deleteAll repeats a deletion, whose second parameter is how much it deletes at
@@ -144,7 +122,7 @@ func (s *Store) piles(ctx context.Context) ([]state.Pile, error) {
 func (s *Store) keepNewest(ctx context.Context, piles []state.Pile, n int) error {
 	scopes, kinds := make([]string, len(piles)), make([]string, len(piles))
 	for i, p := range piles {
-		scopes[i], kinds[i] = p.Scope, p.Kind
+		scopes[i], kinds[i] = short(p.Scope), p.Kind
 	}
 	err := s.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, keepNewest, scopes, kinds, n)

@@ -2,6 +2,7 @@ package statetest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,6 +186,16 @@ func trimSmaller(t *testing.T, open Open) {
 	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 1}))
 	requireHistory(t, s, "a", "a@3")
 	requireHistory(t, s, "b", "b@3")
+}
+
+// trimLong trims what a Trim before it has not looked at yet.
+func trimLong(t *testing.T, open Open) {
+	s := open(t)
+	long := strings.Repeat("long", 500)
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 1}))
+	fill(t, s, []string{long}, 4)
+	require.NoError(t, s.Trim(t.Context(), state.Retention{Records: 1}))
+	requireHistory(t, s, long, long+"@3")
 }
 
 func trimGone(t *testing.T, open Open) {

@@ -34,6 +34,7 @@ func RunConformance(t *testing.T, open Open) {
 		"trim by count and by age":                  trim,
 		"trim after a smaller limit":                trimSmaller,
 		"trim what is of scopes that are gone":      trimGone,
+		"trim a scope with a long name":             trimLong,
 		"cancelled context":                         cancelled,
 		"closed store":                              closed,
 		"model":                                     model,
