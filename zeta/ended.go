@@ -46,39 +46,31 @@ type EndedJobs struct {
 // DecodeEndedJobs reads a body of /finished-jobs job by job. Jobs that hold the
 // slots of a worker are left out. It fails when nothing of the list could be read.
 func DecodeEndedJobs(r io.Reader) (EndedJobs, error) {
-	ended := EndedJobs{Jobs: []EndedJob{}}
-	err := EachElement(r, func(read ReadValue) error {
-		var job struct {
-			Name     Text `json:"jobName"`
-			Status   Text `json:"jobStatus"`
-			Error    Text `json:"errorMsg"`
-			Created  Text `json:"createTime"`
-			Finished Text `json:"finishTime"`
-			DAG      dag  `json:"jobDag"`
-		}
-		if err := read(&job); err != nil {
-			return err
-		}
+	type entry struct {
+		Name     Text `json:"jobName"`
+		Status   Text `json:"jobStatus"`
+		Error    Text `json:"errorMsg"`
+		Created  Text `json:"createTime"`
+		Finished Text `json:"finishTime"`
+		DAG      dag  `json:"jobDag"`
+	}
+	odd := 0
+	jobs, cut, err := collect(r, func(job *entry) (EndedJob, bool) {
 		if strings.HasPrefix(string(job.Name), HoldPrefix) {
-			return nil
+			return EndedJob{}, false
 		}
 		created, err1 := time.Parse(time.DateTime, string(job.Created))
 		finished, err2 := time.Parse(time.DateTime, string(job.Finished))
 		if err1 != nil || err2 != nil || finished.Before(created) {
-			ended.Odd++
-			return nil
+			odd++
+			return EndedJob{}, false
 		}
-		ended.Jobs = append(ended.Jobs, EndedJob{
+		return EndedJob{
 			Name: string(job.Name), Status: EndedStatus(job.Status), Created: created, Finished: finished,
-			Pipelines: max(1, job.DAG.pipelines), Rejected: strings.Contains(string(job.Error), "NoEnoughResourceException"),
-		})
-		return nil
+			Pipelines: max(1, job.DAG.pipelines), Rejected: strings.Contains(string(job.Error), lackOfSlots),
+		}, true
 	})
-	if err != nil && len(ended.Jobs) == 0 {
-		return EndedJobs{}, err
-	}
-	ended.Cut = err
-	return ended, nil
+	return EndedJobs{Jobs: jobs, Odd: odd, Cut: cut}, err
 }
 
 // dag is the graph of a job: an object, or one as text. All that is wanted of it is

@@ -187,6 +187,9 @@ func DecodeResourceWorkers(r io.Reader) (ResourceWorkers, error) {
 	return ResourceWorkers{Available: true, CollectedAt: body.CollectedAt, Workers: workers}, nil
 }
 
+// lackOfSlots stands in the error of a job that found too few slots.
+const lackOfSlots = "NoEnoughResourceException"
+
 // HoldPrefix begins the name of a job that holds the slots of a worker until it
 // is gone. That it fails then, or finds no slots, is no rejection.
 const HoldPrefix = "zeta-scaler-hold-"
@@ -211,29 +214,18 @@ type FailedJobs struct {
 // each carries a whole job graph. Jobs of another status and jobs without a
 // readable id are left out. It fails when nothing of the list could be read.
 func DecodeFailedJobs(r io.Reader) (FailedJobs, error) {
-	failed := FailedJobs{Jobs: []FailedJob{}}
-	err := EachElement(r, func(read ReadValue) error {
-		var job struct {
-			ID     Text `json:"jobId"`
-			Name   Text `json:"jobName"`
-			Status Text `json:"jobStatus"`
-			Error  Text `json:"errorMsg"`
-		}
-		if err := read(&job); err != nil {
-			return err
-		}
-		id, err := strconv.ParseInt(string(job.ID), 10, 64)
-		if err == nil && (job.Status == "" || job.Status == "FAILED") {
-			rejected := strings.Contains(string(job.Error), "NoEnoughResourceException") && !strings.HasPrefix(string(job.Name), HoldPrefix)
-			failed.Jobs = append(failed.Jobs, FailedJob{ID: id, NoResources: rejected})
-		}
-		return nil
-	})
-	if err != nil && len(failed.Jobs) == 0 {
-		return FailedJobs{}, err
+	type entry struct {
+		ID     Text `json:"jobId"`
+		Name   Text `json:"jobName"`
+		Status Text `json:"jobStatus"`
+		Error  Text `json:"errorMsg"`
 	}
-	failed.Cut = err
-	return failed, nil
+	jobs, cut, err := collect(r, func(job *entry) (FailedJob, bool) {
+		id, err := strconv.ParseInt(string(job.ID), 10, 64)
+		rejected := strings.Contains(string(job.Error), lackOfSlots) && !strings.HasPrefix(string(job.Name), HoldPrefix)
+		return FailedJob{ID: id, NoResources: rejected}, err == nil && (job.Status == "" || job.Status == "FAILED")
+	})
+	return FailedJobs{Jobs: jobs, Cut: cut}, err
 }
 
 // failure is what Zeta writes in place of a reply, sometimes with status 200:

@@ -108,6 +108,27 @@ func EachElement(r io.Reader, visit func(ReadValue) error) error {
 	return v.end()
 }
 
+// collect makes of each element of a list what is wanted of it; take says which
+// elements are. It fails when nothing was taken, otherwise cut is why the list was
+// not read to its end, nil if it was.
+func collect[E, T any](r io.Reader, take func(*E) (T, bool)) (list []T, cut, err error) {
+	list = []T{}
+	err = EachElement(r, func(read ReadValue) error {
+		var element E
+		if err := read(&element); err != nil {
+			return err
+		}
+		if x, wanted := take(&element); wanted {
+			list = append(list, x)
+		}
+		return nil
+	})
+	if err != nil && len(list) == 0 {
+		return nil, nil, err
+	}
+	return list, err, nil
+}
+
 // eachKey calls visit for each key of a reply that must be an object. visit
 // reads the key's value.
 func eachKey(r io.Reader, visit func(key string, v values) error) error {

@@ -23,12 +23,8 @@ type Count struct {
 // (Zeta's word for "not measured") are unknown; anything else is an error.
 func (c *Count) UnmarshalJSON(data []byte) error {
 	*c = Count{}
-	text, given, err := scalar(data)
-	if err != nil || !given {
-		return err
-	}
-	v, err := finite(text)
-	if err != nil {
+	v, text, err := numeral(data)
+	if err != nil || text == "" {
 		return err
 	}
 	// Beyond 2^53 a sample cannot say the number, nor a sum be trusted.
@@ -73,12 +69,8 @@ type Number struct {
 // UnmarshalJSON reads a number as [Count.UnmarshalJSON] does, fractions allowed.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	*n = Number{}
-	text, given, err := scalar(data)
-	if err != nil || !given {
-		return err
-	}
-	v, err := finite(text)
-	if err != nil {
+	v, text, err := numeral(data)
+	if err != nil || text == "" {
 		return err
 	}
 	*n = Number{Value: v, Known: v >= 0}
@@ -197,6 +189,17 @@ func scalar(data []byte) (text string, given bool, err error) {
 		return "", false, nil
 	}
 	return text, true, nil
+}
+
+// numeral is the number that a value says, and its text: none for one that is not
+// given.
+func numeral(data []byte) (v float64, text string, err error) {
+	text, given, err := scalar(data)
+	if err != nil || !given {
+		return 0, "", err
+	}
+	v, err = finite(text)
+	return v, text, err
 }
 
 func finite(text string) (float64, error) {
