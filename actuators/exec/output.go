@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
 // tail keeps the last maxOutput bytes that are written to it: the end of an
@@ -43,14 +43,7 @@ func (t *tail) text() string {
 }
 
 // excerpt is the end of it in one line, for an error.
-func (t *tail) excerpt() string {
-	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
-	s := strings.Join(strings.FieldsFunc(t.text(), blank), " ")
-	if over := len(s) - maxExcerpt; over > 0 {
-		s = "…" + strings.ToValidUTF8(s[over:], "")
-	}
-	return s
-}
+func (t *tail) excerpt() string { return outgoing.EndInOneLine(t.text(), maxExcerpt) }
 
 // observation is what a command prints when it is asked to observe.
 type observation struct {

@@ -35,12 +35,26 @@ func (r *Reply) Excerpt(body []byte) string {
 
 // OneLine is the beginning of a text, at most so many bytes and in one line.
 func OneLine(text string, most int) string {
-	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
-	s := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
+	s := joined(text)
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
+}
+
+// EndInOneLine is OneLine of the end of a text.
+func EndInOneLine(text string, most int) string {
+	s := joined(text)
+	if over := len(s) - most; over > 0 {
+		s = "…" + strings.ToValidUTF8(s[over:], "")
+	}
+	return s
+}
+
+// joined are the words of a text with a space between them.
+func joined(text string) string {
+	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
 }
 
 // StatusText is such as "503 Service Unavailable".
