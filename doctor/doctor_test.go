@@ -82,3 +82,14 @@ func TestSecretsAreNotShown(t *testing.T) {
 	require.Contains(t, strings.Join(said, ""), "127.0.0.1:1: it does not run here")
 	require.NotContains(t, strings.Join(said, ""), "hush")
 }
+
+// A state that the service would not start with is no healthy link.
+func TestAStateThatCannotBeOpenedIsBroken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("remember the milk\n", 100)), 0o600))
+	text := fmt.Sprintf("prometheus: {urls: [%q]}\nrule_sets: [{pack: zeta-auto}]\nstate: {path: %q}\n", prometheus(t, 0, "1", "3"), path)
+	said, broken := examine(t, text, doctor.Options{})
+	require.Contains(t, strings.Join(said, ""), "✗ state "+path)
+	require.Contains(t, strings.Join(said, ""), "not SQLite")
+	require.Equal(t, 1, broken)
+}

@@ -65,6 +65,13 @@ func (c *chain) service(ctx context.Context) {
 	}
 }
 
+// stateFile is a state that one process keeps in a file.
+type stateFile interface {
+	File() string
+	// Look says why the file could not be opened, without opening it.
+	Look() error
+}
+
 // store looks whether the state can be kept.
 func (c *chain) store(ctx context.Context) {
 	kind, opener := c.cfg.State.Type, c.cfg.Store()
@@ -76,9 +83,13 @@ func (c *chain) store(ctx context.Context) {
 		c.doubt(linkState, kind, "set state.type: file to keep pauses, limits and history over a restart", "it forgets everything at a restart")
 		return
 	}
-	if f, ok := opener.(interface{ File() string }); ok {
+	if f, ok := opener.(stateFile); ok {
 		// Opening it would take it from the service; that it can be written was
 		// looked at with the configuration, as whoever runs doctor.
+		if err := f.Look(); err != nil {
+			c.bad(linkState, f.File(), "docs/state.md says what is lost with it, and how a copy is restored", "%s", oneLine(err))
+			return
+		}
 		c.ok(linkState, f.File(), "can be written by this user")
 		return
 	}

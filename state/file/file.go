@@ -104,12 +104,8 @@ func create(path string) (os.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file: choose another state.path")
-	}
-	if n := info.Size(); n > 0 && n < smallest {
-		// SQLite takes it for an empty one.
-		return nil, fmt.Errorf("has %d bytes, which is no state and not empty: choose another state.path, or %s", n, startEmpty)
+	if err := plausible(info); err != nil {
+		return nil, err
 	}
 	d, err := os.Open(folder)
 	if err != nil {
@@ -117,6 +113,18 @@ func create(path string) (os.FileInfo, error) {
 	}
 	defer d.Close() //nolint:errcheck // opened for reading
 	return info, d.Sync()
+}
+
+// plausible refuses what cannot be a state by its kind and length.
+func plausible(info os.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("is not a regular file: choose another state.path")
+	}
+	if n := info.Size(); n > 0 && n < smallest {
+		// SQLite takes it for an empty one.
+		return fmt.Errorf("has %d bytes, which is no state and not empty: choose another state.path, or %s", n, startEmpty)
+	}
+	return nil
 }
 
 func (s *Store) connect(ctx context.Context, busy time.Duration) error {
