@@ -114,7 +114,7 @@ func (s *server) askFor(c echo.Context, next echo.HandlerFunc) error {
 	switch {
 	case why == "":
 		return nil
-	case !ofReplicaToo(c):
+	case !ofReplicaToo(c), c.Request().Context().Err() != nil: // for who is gone nothing more is read
 		return &failure{Problem: problem(http.StatusServiceUnavailable, why), quiet: true}
 	}
 	c.Set(leaderError, why)
@@ -194,8 +194,10 @@ func (s *server) ask(c echo.Context) (why string) {
 	}
 	e.pass(s.forwarder, target, c.Request())
 	switch {
-	case e.err == nil, c.Request().Context().Err() != nil:
-		return "" // or whoever asked is gone
+	case e.err == nil:
+		return ""
+	case c.Request().Context().Err() != nil:
+		return "The request was given up before the leader answered." // which is nobody's fault
 	case errors.Is(e.err, errRole):
 		return errRole.Error()
 	case e.sent.unfinished.Load():

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -73,6 +74,28 @@ func TestOneSlowAnswerIsNoSilentLeader(t *testing.T) {
 		require.Contains(t, rec.Body.String(), "answers others, but not this (no answer within 5s")
 		require.Empty(t, decoded[Status](t, call(h, "GET", "/autoscaler/status")).LeaderError, "it is asked all the same")
 	})
+}
+
+// A request that ends before the leader answers, as one does whose sender closes its
+// half of the connection, is no empty success, and nobody's fault.
+func TestARequestThatEndsIsNoSuccess(t *testing.T) {
+	for _, target := range []string{"/autoscaler/metrics", "/autoscaler/status", "/"} {
+		r := newRoles(t)
+		ctx, end := context.WithCancel(t.Context())
+		r.wire = roundTrip(func(req *http.Request) (*http.Response, error) {
+			end()
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		})
+		r.tell(t, "http://leader:9880")
+		var log strings.Builder
+		r.follower.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		h := r.following(t)
+		rec := serve(h, httptest.NewRequestWithContext(ctx, "GET", target, http.NoBody))
+		require.Equal(t, http.StatusServiceUnavailable, rec.Code, target)
+		require.Contains(t, rec.Body.String(), "The request was given up before the leader answered.", target)
+		require.Empty(t, log.String(), target)
+	}
 }
 
 // A notification that does not come whole is its sender's.
