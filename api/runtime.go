@@ -119,13 +119,8 @@ func (s *server) evaluated(ctx context.Context) ([]string, error) {
 	if s.Board.Leader() {
 		return keys, nil
 	}
-	rows, bad, err := s.decisions.ListReadable(ctx)
-	for _, row := range rows {
-		keys = append(keys, row.Key)
-	}
-	for _, b := range bad {
-		keys = append(keys, b.Key)
-	}
+	decided, err := s.decisions.Keys(ctx)
+	keys = append(keys, decided...)
 	slices.Sort(keys)
 	return slices.Compact(keys), err
 }

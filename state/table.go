@@ -87,6 +87,17 @@ func (t *Table[T]) Get(ctx context.Context, key string) (Row[T], error) {
 // table keeps no copies of them: there may be many, and large ones.
 func (t *Table[T]) List(ctx context.Context) ([]Row[T], error) { return t.list(ctx, false) }
 
+// Keys are those of all records, sorted, also of records that cannot be decoded:
+// none is.
+func (t *Table[T]) Keys(ctx context.Context) ([]string, error) {
+	stored, err := t.store.List(ctx, t.kind)
+	keys := make([]string, len(stored))
+	for i := range stored {
+		keys[i] = stored[i].Key
+	}
+	return keys, err
+}
+
 // Load is List, but keeps a copy of every record for Get and Change.
 func (t *Table[T]) Load(ctx context.Context) ([]Row[T], error) { return t.list(ctx, true) }
 

@@ -109,6 +109,21 @@ func TestLoadedTableReadsNothing(t *testing.T) {
 	require.Zero(t, s.gets)
 }
 
+// Who wants the keys alone has no record decoded.
+func TestKeys(t *testing.T) {
+	s := memory.New()
+	table := state.Executions(s, state.NoFence)
+	keys, err := table.Keys(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, keys)
+	set(t, s, "b", 1)
+	_, err = s.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: state.Execution, Key: "a", Value: []byte(`[1]`)}}})
+	require.NoError(t, err)
+	keys, err = table.Keys(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, keys)
+}
+
 func TestUnfencedTableSeesOthers(t *testing.T) {
 	s := memory.New()
 	table := state.Executions(s, state.NoFence)
