@@ -3,7 +3,6 @@ package evaluator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -163,12 +162,8 @@ func (r *runner) noteUnreadable() {
 		r.Instruments.Failed("store")
 		errs = append(errs, r.overlay.unreadable[key])
 	}
-	kind := ""
-	if len(keys) > 0 {
-		kind = fmt.Sprintf("%q", keys) // the key of the whole service is empty
-	}
-	r.troubles.controls.Set(kind, "scopes", keys, "err", errors.Join(errs...))
-	kind, errs = "", nil
+	r.troubles.controls.NoteOf("scopes", keys, errors.Join(errs...))
+	errs = nil
 	keys = slices.Sorted(maps.Keys(r.overlay.unknown))
 	for _, key := range keys {
 		for _, u := range r.overlay.unknown[key] {
@@ -176,10 +171,7 @@ func (r *runner) noteUnreadable() {
 			errs = append(errs, u.err)
 		}
 	}
-	if len(keys) > 0 {
-		kind = fmt.Sprintf("%q", keys)
-	}
-	r.troubles.actions.Set(kind, "scopes", keys, "err", errors.Join(errs...))
+	r.troubles.actions.NoteOf("scopes", keys, errors.Join(errs...))
 }
 
 func (r *runner) noteStore(err error) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
 	"github.com/zeta-scaler/zeta-scaler/web/handler"
 	"github.com/zeta-scaler/zeta-scaler/zeta/control"
 )
@@ -56,6 +57,8 @@ type Options struct {
 type Library struct {
 	Options
 	records *state.Table[state.JobRecord]
+	// unreadable is that some of the records cannot be decoded.
+	unreadable *trouble.State
 }
 
 // New makes a library. It reads nothing yet.
@@ -66,7 +69,9 @@ func New(o Options) *Library {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Library{Options: o}
+	l := &Library{Options: o, unreadable: trouble.New(o.Logger, slog.LevelError,
+		"submitted configs cannot be read: no drain moves their jobs until their records are removed from the state store (docs/state.md)",
+		"all submitted configs can be read again")}
 	if o.Store != nil {
 		l.records = state.Jobs(o.Store)
 	}

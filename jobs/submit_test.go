@@ -295,6 +295,7 @@ func TestKeptIsBounded(t *testing.T) {
 func TestARecordThatCannotBeRead(t *testing.T) {
 	l, z, log := library(t), newCluster(), &strings.Builder{}
 	l.Logger = slog.New(slog.NewTextHandler(log, nil))
+	l = New(l.Options)
 	c := l.Cluster("prod")
 	for _, id := range []string{"7", "8"} {
 		_, err := c.Submit(t.Context(), z, submission(id))
@@ -313,6 +314,9 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 	require.Equal(t, []string{"8", "9"}, []string{kept[0].ID, kept[1].ID})
 	require.Contains(t, log.String(), "submitted configs cannot be read")
 	require.Contains(t, log.String(), "records=[prod/7]")
+	_, _, err = l.Kept(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(log.String(), "submitted configs cannot be read"), "once, however often it is listed")
 	_, err = c.Config(t.Context(), z.jobs["8"])
 	require.NoError(t, err)
 
@@ -333,6 +337,9 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 	l.Folder = folder(t, map[string]string{"7.json": orders})
 	_, err = c.Config(t.Context(), z.jobs["7"])
 	require.NoError(t, err)
+	_, _, err = l.Kept(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "all submitted configs can be read again")
 }
 
 // What cannot be read counts among what is kept, so that it is bounded all the same.

@@ -87,14 +87,12 @@ func (l *Library) list(ctx context.Context) ([]state.Row[state.JobRecord], []sta
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the submitted configs: %w", err)
 	}
-	if len(bad) > 0 {
-		keys := make([]string, len(bad))
-		for i, b := range bad {
-			keys[i] = b.Key
-		}
-		l.Logger.Error("submitted configs cannot be read: no drain moves their jobs until their records are removed from the state store (docs/state.md)",
-			"records", keys, "err", bad[0].Err)
+	keys := make([]string, len(bad))
+	var first error
+	for i, b := range bad {
+		keys[i], first = b.Key, cmp.Or(first, b.Err)
 	}
+	l.unreadable.NoteOf("records", keys, first)
 	return rows, bad, nil
 }
 

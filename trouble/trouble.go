@@ -4,6 +4,7 @@ package trouble
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -47,6 +48,16 @@ func (s *State) NoteIf(bad bool, args ...any) {
 		kind = failing
 	}
 	s.Set(kind, args...)
+}
+
+// NoteOf is Note for trouble of some things, which have names: a line says whenever
+// they are others. The error says what is wrong with them.
+func (s *State) NoteOf(things string, names []string, err error) {
+	if len(names) == 0 {
+		s.Set("")
+		return
+	}
+	s.Set(fmt.Sprintf("%q", names), things, names, "err", err) // a name may be empty
 }
 
 // Set is Note for trouble of several kinds, each of which has a line of its own;

@@ -56,6 +56,23 @@ func TestKindsOfTrouble(t *testing.T) {
 	require.Equal(t, `level=WARN msg=odd`, lines())
 }
 
+func TestTroubleOfThings(t *testing.T) {
+	logger, lines := logged()
+	s := New(logger, slog.LevelWarn, "unreadable", "readable again")
+	s.NoteOf("records", nil, nil)
+	require.Empty(t, lines())
+	for _, names := range [][]string{{""}, {"a"}, {"a", "b"}, {"a b"}} {
+		s.NoteOf("records", names, errors.New("torn"))
+		require.NotEmpty(t, lines(), names)
+		s.NoteOf("records", names, errors.New("torn elsewhere"))
+		require.Empty(t, lines(), names)
+	}
+	s.NoteOf("records", []string{"a", "b"}, errors.New("torn"))
+	require.Equal(t, `level=WARN msg=unreadable records="[a b]" err=torn`, lines())
+	s.NoteOf("records", nil, nil)
+	require.Equal(t, `level=INFO msg="readable again"`, lines())
+}
+
 // Arguments that are shared by callers are not written over.
 func TestArgumentsStay(t *testing.T) {
 	logger, lines := logged()
