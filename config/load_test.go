@@ -223,6 +223,8 @@ func TestBadEnvironment(t *testing.T) {
 		{"ZETA_SCALER__HISTORY__MAX_RECORDS=ten", "expected a whole number", ""},
 		{"ZETA_SCALER__LOG__LEVEL=", "log.level is empty", ""},
 		{"ZETA_SCALER__SCOPE_DEFAULTS__MODE=direct", "means no key", ""},
+		{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__BEARER_TOKEN=a\nb", "has a line break", ""},
+		{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__BASIC_AUTH__PASSWORD=\uFEFFa", "byte order mark", ""},
 		{"ZETA_SCALER__PROMETHEUS__HTTP_CONFIG__HTTP_HEADERS__X__VALUES=a", "is a list", ""},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {

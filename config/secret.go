@@ -28,6 +28,11 @@ func (d *decoder) secret(_ *document.Decoder, n *yaml.Node, _ document.Field, p 
 		return nil, false
 	}
 	s, ok := d.Text(n, p)
+	key := p.Full[strings.LastIndexByte(p.Full, '.')+1:]
+	if why := noLine([]byte(s)); ok && why != "" && slices.Contains(sentFiles, key+"_file") {
+		d.Fail(n, document.CheckValue, "", "%s %s", p.Subject, why)
+		return nil, false
+	}
 	return promconfig.Secret(s), ok
 }
 

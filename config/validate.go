@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -22,10 +23,10 @@ func (c *Config) validate(r *report) {
 	first := map[string]int{}
 	for i, a := range c.Alerting.Alertmanagers {
 		p := document.Index("alerting.alertmanagers", i)
-		if j, twice := first[a.URL]; twice && a.URL != "" {
+		if j, twice := first[address(a.URL)]; twice && a.URL != "" {
 			r.fail(document.Join(p, "url"), document.CheckValue, "", "%s is the same as alerting.alertmanagers[%d].url", document.Join(p, "url"), j)
 		} else {
-			first[a.URL] = i
+			first[address(a.URL)] = i
 		}
 	}
 	c.checkActive(r)
@@ -42,7 +43,11 @@ func (c *Config) checkSource(r *report) {
 		if len(p.URLs) == 0 {
 			r.fail("prometheus.urls", document.CheckValue, "", "prometheus.urls is empty, expected at least one URL")
 		}
-		r.unique(p.URLs, "prometheus.urls")
+		addresses := make([]string, len(p.URLs))
+		for i, u := range p.URLs {
+			addresses[i] = address(u)
+		}
+		r.unique(addresses, "prometheus.urls")
 		r.checkHeaders(p.Headers, "prometheus.headers")
 		for _, name := range slices.Sorted(maps.Keys(p.QueryParams)) {
 			if slices.Contains([]string{"query", "time", "start", "end", "step", "timeout", "lookback_delta"}, name) {
@@ -66,6 +71,16 @@ func (r *report) unique(values []string, path string) {
 			r.fail(document.Index(path, i), document.CheckValue, "", "%s is the same as %s", document.Index(path, i), document.Index(path, j))
 		}
 	}
+}
+
+// address is a URL in the one form of all that lead to the same place.
+func address(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	u.Host, u.Path = strings.ToLower(u.Host), strings.TrimRight(u.Path, "/")
+	return u.String()
 }
 
 func (c *Config) checkClusters(r *report) {

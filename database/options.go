@@ -40,7 +40,7 @@ type Options struct {
 	// Password, or PasswordFile, which is read again for every connection. Without
 	// both it is looked up where libpq does: PGPASSWORD, PGPASSFILE, ~/.pgpass.
 	Password     config.Secret `yaml:"password"`
-	PasswordFile string        `yaml:"password_file" check:"file=filled"`
+	PasswordFile string        `yaml:"password_file" check:"file=line"`
 	// SSLMode is one of libpq's that do not depend on what the server offers. A
 	// Unix socket has no TLS.
 	SSLMode string `yaml:"sslmode" check:"oneof=disable|require|verify-ca|verify-full"`
