@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"math"
 	"slices"
 	"time"
@@ -39,19 +40,20 @@ type runningJob struct {
 	left time.Duration
 }
 
-func computeBound(o *Options, w *workload.Workload) *Outcome {
+// computeBound works the bound out; a part of it comes with the context's error.
+func computeBound(ctx context.Context, o *Options, w *workload.Workload) (*Outcome, error) {
 	b := &bound{o: o, w: w, upcoming: w.Jobs, out: &Outcome{Workload: w.Name, Controller: BoundName}}
 	end := limit(w)
 	at := time.Duration(0)
-	for ; at < end; at += time.Second {
+	for ; at < end && ctx.Err() == nil; at += time.Second {
 		b.come(at)
 		b.begin(at)
-		if at >= w.Length && !b.unfinished() {
+		if at >= w.Length && (!b.unfinished() || b.stuck()) {
 			break
 		}
 		b.pass(at)
 	}
-	b.out.Bounded = at >= end
+	b.out.Bounded, b.out.Partial = at >= end || b.stuck(), ctx.Err() != nil
 	b.out.Ended = at.Seconds()
 	for _, p := range b.queue {
 		b.waits[p.index].Fate, b.waits[p.index].Wait = sim.FateWaiting, at-p.At
@@ -66,7 +68,7 @@ func computeBound(o *Options, w *workload.Workload) *Outcome {
 		b.out.Use = b.used / b.slots
 	}
 	b.out.wait(b.waits, o.Details)
-	return b.out
+	return b.out, ctx.Err()
 }
 
 // come queues what has been submitted.
@@ -80,24 +82,36 @@ func (b *bound) come(at time.Duration) {
 }
 
 // begin starts jobs from the head of the queue, as far as all workers have slots.
+// Where there is no queue each job is tried by itself, for as long as Zeta tries it.
 func (b *bound) begin(at time.Duration) {
 	c := &b.w.Conditions
 	held := b.held()
-	for len(b.queue) > 0 {
-		p := b.queue[0]
-		fits := c.DynamicSlots || held+p.Slots <= c.MaxWorkers*c.SlotsPerWorker
-		if !fits && c.Strategy == workload.Wait {
+	var left []pendingJob
+	for i, p := range b.queue {
+		switch {
+		case c.DynamicSlots || held+p.Slots <= b.most():
+			b.waits[p.index].Wait = max(0, at-p.At.Truncate(time.Second))
+			held += p.Slots
+			b.running = append(b.running, &runningJob{p, p.Run})
+		case c.Strategy == workload.Wait:
+			b.queue = b.queue[i:]
 			return
-		}
-		b.queue = b.queue[1:]
-		if !fits {
+		case at-p.At.Truncate(time.Second) >= sim.RejectAfter:
 			b.waits[p.index].Fate = sim.FateRejected
-			continue
+		default:
+			left = append(left, p)
 		}
-		b.waits[p.index].Wait = max(0, at-p.At.Truncate(time.Second))
-		held += p.Slots
-		b.running = append(b.running, &runningJob{p, p.Run})
 	}
+	b.queue = left
+}
+
+// most is how many slots all workers have.
+func (b *bound) most() int { return b.w.Conditions.MaxWorkers * b.w.Conditions.SlotsPerWorker }
+
+// stuck reports whether nothing runs and the first of the queue fits into no number
+// of workers.
+func (b *bound) stuck() bool {
+	return len(b.running) == 0 && len(b.queue) > 0 && b.w.Conditions.Strategy == workload.Wait && b.queue[0].Slots > b.most()
 }
 
 func (b *bound) held() int {

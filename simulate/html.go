@@ -21,6 +21,7 @@ const maxColumns = 480
 func (r *Report) WriteHTML(w io.Writer) error {
 	return chart.WritePage(w, reportTemplate, template.FuncMap{
 		"span":     span,
+		"key":      r.key,
 		"table":    r.table,
 		"pictures": r.pictures,
 		"percent":  func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) },

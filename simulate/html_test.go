@@ -31,6 +31,7 @@ func TestHTML(t *testing.T) {
 	require.NotContains(t, text, "NaN")
 	require.NotContains(t, text, "<script")
 	require.NotContains(t, text, "http:")
+	require.Contains(t, text, "by more than 1 s and 1 %", "what the columns are")
 	require.Equal(t, 3*3, strings.Count(text, `<svg class="chart"`), "workers, queue and waits of the bound, a model and a static cluster")
 	for _, plot := range strings.Split(text, `<svg class="chart"`)[1:] {
 		svg, _, _ := strings.Cut(plot, "</svg></svg>")

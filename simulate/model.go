@@ -6,8 +6,8 @@ package simulate
 
 import "time"
 
-// View is what a controller sees of a cluster: what the last scrape that got an
-// answer said, but for Now, Booting and the bounds, which it knows by itself.
+// View is what a controller sees of a cluster: of jobs what the last scrape that got
+// an answer said. Its own workers, the time and the bounds it knows without one.
 type View struct {
 	// Now is the time since the beginning.
 	Now time.Duration
@@ -25,7 +25,7 @@ type View struct {
 	// Idle says of every worker without a job for how long it has had none, the
 	// longest first.
 	Idle []time.Duration
-	// CPU is the mean over the workers, as a ratio.
+	// CPU is the mean over the workers, as a ratio, at that scrape.
 	CPU float64
 	// RejectedTotal counts jobs since the beginning.
 	RejectedTotal int

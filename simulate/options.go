@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/zeta-scaler/zeta-scaler/progress"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/simulate/workload"
@@ -15,6 +17,7 @@ import (
 
 // Defaults and bounds of Options.
 const (
+	// DefaultSeed is what commands take where none is given.
 	DefaultSeed           = 1
 	DefaultScrapeInterval = 15 * time.Second
 	// DefaultFlapWithin is within what time a step that is undone was one too many.
@@ -34,7 +37,7 @@ type Options struct {
 	Static   []int
 	Bound    bool
 
-	// Seed is the chance of boots, placement, loads and lost scrapes; default 1.
+	// Seed is the chance of boots, placement, loads and lost scrapes.
 	Seed           uint64
 	ScrapeInterval time.Duration
 	// Drain has our own drains empty workers, one at a time, with the pauses that
@@ -68,7 +71,6 @@ func (o *Options) queriesAtOnce() int {
 // prepare fills in defaults and says all that is wrong.
 func (o *Options) prepare() error {
 	var errs []error
-	o.Seed = cmp.Or(o.Seed, DefaultSeed)
 	o.ScrapeInterval = cmp.Or(o.ScrapeInterval, DefaultScrapeInterval)
 	o.FlapWithin = cmp.Or(o.FlapWithin, DefaultFlapWithin)
 	o.Parallel = cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
@@ -92,7 +94,7 @@ func (o *Options) prepare() error {
 			errs = append(errs, err)
 		}
 		if w.Length > MaxLength {
-			errs = append(errs, fmt.Errorf("workload %s: its length is %s, expected at most %s", w.Name, w.Length, MaxLength))
+			errs = append(errs, fmt.Errorf("workload %s: its length is %s, expected at most %s: play its beginning (--duration %s)", w.Name, model.Duration(w.Length), model.Duration(MaxLength), model.Duration(MaxLength)))
 		}
 	}
 	for _, n := range o.Static {

@@ -39,6 +39,7 @@ type own struct {
 	clock      *site.Clock
 	term       *app.Term
 	tell       func(time.Duration)
+	forgetAt   time.Duration
 	stop       context.CancelFunc
 	failed     error
 }
@@ -178,10 +179,9 @@ func (r *own) Scrape(ctx context.Context, t time.Time) error {
 		r.stop()
 		return ctx.Err()
 	}
-	if since(t)%time.Hour == 0 {
-		r.tell(since(t))
-	}
-	if since(t)%forgetEvery == 0 {
+	r.tellHourly(since(t), r.tell)
+	if since(t) >= r.forgetAt {
+		r.forgetAt = since(t) + forgetEvery
 		if err := r.monitoring.DB().Forget(t.Add(-r.rules.Lookback() - source.DefaultLookbackDelta)); err != nil {
 			return err
 		}

@@ -56,6 +56,9 @@ type WorkloadReport struct {
 	MaxWorkers int     `json:"maxWorkers"`
 	// Outcomes are in the order of the report's controllers; nil was not played.
 	Outcomes []*Outcome `json:"outcomes"`
+
+	tooBig string
+	limit  time.Duration
 }
 
 // contestant is a controller that plays.
@@ -70,10 +73,8 @@ func (o *Options) contestants() []contestant {
 	if o.Bound {
 		all = append(all, contestant{
 			Controller{BoundName, KindBound, "knows the future: workers are there when they are needed, and jobs move at no cost"},
-			func(_ context.Context, w *workload.Workload, tell func(time.Duration)) (*Outcome, error) {
-				out := computeBound(o, w)
-				tell(w.Length)
-				return out, nil
+			func(ctx context.Context, w *workload.Workload, _ func(time.Duration)) (*Outcome, error) {
+				return computeBound(ctx, o, w)
 			},
 		})
 	}
@@ -145,10 +146,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 				}
 				out, err := c.play(running, w, meter.teller(w, c.Name))
 				r.Workloads[i].Outcomes[k] = out
-				if err != nil && running.Err() == nil {
+				switch {
+				case err == nil:
+					meter.done(w, c.Name)
+				case running.Err() == nil:
 					return fmt.Errorf("workload %s under %s: %w", w.Name, c.Name, err)
 				}
-				meter.done(w, c.Name)
 				return nil
 			})
 		}
@@ -177,6 +180,7 @@ func newReport(o *Options, all []contestant) *Report {
 		r.Workloads = append(r.Workloads, WorkloadReport{
 			Name: w.Name, Summary: w.Summary, Class: class(w), Jobs: len(w.Jobs), Hours: w.Length.Hours(),
 			MinWorkers: w.Conditions.MinWorkers, MaxWorkers: w.Conditions.MaxWorkers, Outcomes: make([]*Outcome, len(all)),
+			tooBig: tooBig(w), limit: limit(w),
 		})
 	}
 	return r
@@ -199,10 +203,32 @@ func (r *Report) note() {
 			}
 		}
 		if len(endless) > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s would not have ended in time under %s: it was stopped, and what waited then counts as far as it went.",
-				r.Workloads[i].Name, strings.Join(endless, ", ")))
+			r.Notes = append(r.Notes, r.Workloads[i].endless(strings.Join(endless, ", ")))
 		}
 	}
+}
+
+// endless says why a workload was stopped under some controllers.
+func (w *WorkloadReport) endless(under string) string {
+	if w.tooBig != "" {
+		return fmt.Sprintf("%s was stopped under %s: %s, so it and all behind it wait for ever. Give more workers (--max-workers), or leave it out.", w.Name, under, w.tooBig)
+	}
+	return fmt.Sprintf("%s was stopped after %s under %s, with jobs that still waited or ran: their waiting counts up to then.", w.Name, span(w.limit.Seconds()), under)
+}
+
+// tooBig says which job fits into no number of workers, and would wait for ever;
+// empty if none does.
+func tooBig(w *workload.Workload) string {
+	c := &w.Conditions
+	if c.DynamicSlots || c.Strategy != workload.Wait {
+		return ""
+	}
+	for i := range w.Jobs {
+		if n := w.Jobs[i].Slots; n > c.MaxWorkers*c.SlotsPerWorker {
+			return fmt.Sprintf("job %d needs %s, and %s have %d", i+1, scaling.Counted(n, "slot"), scaling.Counted(c.MaxWorkers, "worker"), c.MaxWorkers*c.SlotsPerWorker)
+		}
+	}
+	return ""
 }
 
 // span is a length of time as flags take it.

@@ -138,6 +138,9 @@ func TestLaws(t *testing.T) {
 			require.LessOrEqual(t, out.IdleHours, out.WorkerHours+1e-9)
 			require.LessOrEqual(t, out.WaitMean, out.WaitMax+1e-9)
 			require.LessOrEqual(t, out.Flaps, out.Actions)
+			if w.Conditions.Strategy == workload.Wait && !w.Conditions.DynamicSlots && !kill && out.Controller != "static-9" {
+				require.LessOrEqual(t, bound.WaitMean, out.WaitMean+1e-9, out.Controller)
+			}
 			// Streams beside batch jobs get their CPU in the bound, though slow ones make nobody wait.
 			exact := !slices.ContainsFunc(w.Jobs, func(j workload.Job) bool { return j.Kind == workload.Stream })
 			if exact && slices.Equal(out.Waits, bound.Waits) {
@@ -167,6 +170,7 @@ func TestAnInterruptedRunSaysSo(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
 	require.Contains(t, text.String(), "note: Not everything was played: it was interrupted.")
+	require.Regexp(t, `(?m)^rush +0/\d`, text.String(), "one workload, too, leaves its figures")
 }
 
 // A job that fits into no number of workers is not waited for for ever.
@@ -179,7 +183,68 @@ func TestWhatWouldNotEndIsBounded(t *testing.T) {
 		require.LessOrEqual(t, out.Ended, (2 * time.Hour).Seconds())
 		require.Equal(t, 1, out.Jobs.Waiting)
 	}
-	require.Contains(t, r.Notes[0], "would not have ended")
+	require.Contains(t, r.Notes[0], "job 13 needs 100 slots, and 16 workers have 64")
+	require.InDelta(t, got(r, "static-6").WaitMax, got(r, "bound").WaitMax, 1e-9, "it is given up at the same time by everybody")
+
+	w = rush()
+	w.Jobs[11].Run = 24 * time.Hour
+	r = play(t, everything(t, w))
+	require.Contains(t, r.Notes[0], "rush was stopped after 2h under bound, static-1")
+}
+
+func got(r *simulate.Report, controller string) *simulate.Outcome {
+	for _, out := range r.Workloads[0].Outcomes {
+		if out.Controller == controller {
+			return out
+		}
+	}
+	return nil
+}
+
+// Zeta tries a job that it would reject for half a minute, and so does the bound.
+func TestTheBoundRejectsNoSoonerThanZeta(t *testing.T) {
+	w := &workload.Workload{Name: "tight", Length: 10 * time.Minute, Conditions: workload.DefaultConditions()}
+	w.Conditions.Strategy, w.Conditions.MaxWorkers = workload.Reject, 1
+	for _, at := range []time.Duration{0, 40 * time.Second, 70 * time.Second} {
+		w.Jobs = append(w.Jobs, workload.Job{At: at, Run: time.Minute, Slots: 4, Kind: workload.Batch})
+	}
+	r := play(t, simulate.Options{Workloads: []*workload.Workload{w}, Bound: true, Static: []int{1}})
+	require.Equal(t, 1, got(r, "static-1").Jobs.Rejected, "the second has slots after 20 s, the third would have after 50")
+	require.Equal(t, 1, got(r, "bound").Jobs.Rejected)
+	require.InDelta(t, 10, got(r, "bound").WaitMean, 1e-9)
+}
+
+// Seed 0 is a seed as any other.
+func TestSeedNothingIsASeed(t *testing.T) {
+	o := simulate.Options{Workloads: []*workload.Workload{rush()}, Peers: peers.All()[:1]}
+	nothing := play(t, o)
+	o.Seed = simulate.DefaultSeed
+	require.Zero(t, nothing.Seed)
+	require.NotEqual(t, nothing.Workloads[0].Outcomes, play(t, o).Workloads[0].Outcomes)
+}
+
+// At an interval that no hour is a multiple of it is still said how far it is, and a
+// run still stops when it is told to.
+func TestOddScrapeIntervalsAreInterrupted(t *testing.T) {
+	for _, o := range []simulate.Options{
+		{Static: []int{1}}, {Peers: peers.All()[:1]}, {RuleSets: []*rules.RuleSet{pack(t, "zeta-auto")}},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := rush()
+		w.Length = 30 * time.Hour
+		o.Workloads, o.ScrapeInterval = []*workload.Workload{w}, 17*time.Second
+		said := 0
+		o.Progress = func(progress.Progress) {
+			if said++; said == 2 {
+				cancel()
+			}
+		}
+		r, err := simulate.Run(ctx, o)
+		cancel()
+		require.ErrorIs(t, err, simulate.ErrStopped)
+		require.True(t, r.Workloads[0].Outcomes[0].Partial)
+		require.Less(t, r.Workloads[0].Outcomes[0].Ended, (2 * time.Hour).Seconds())
+	}
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -188,18 +253,53 @@ func TestOptionsAreChecked(t *testing.T) {
 	long := rush()
 	long.Length = simulate.MaxLength + time.Second
 	for want, o := range map[string]simulate.Options{
-		"no workload is given":                {Bound: true},
-		"nothing to compare with":             {Workloads: []*workload.Workload{rush()}},
-		"the scrape interval is 1.5s":         {ScrapeInterval: 1500 * time.Millisecond},
-		"the scrape interval is 1h0m1s":       {ScrapeInterval: time.Hour + time.Second},
-		"a cluster of 0 workers":              {Static: []int{0}},
-		"a cluster of 10001 workers":          {Static: []int{10_001}},
-		"rule set zeta-auto has scope_by":     {RuleSets: []*rules.RuleSet{&other}},
-		"its length is 744h0m1s, expected at": {Workloads: []*workload.Workload{long}},
-		"workload x: slots per worker is 0":   {Workloads: []*workload.Workload{{Name: "x"}}},
-		"-1 simulations at once":              {Parallel: -1},
+		"no workload is given":              {Bound: true},
+		"nothing to compare with":           {Workloads: []*workload.Workload{rush()}},
+		"the scrape interval is 1.5s":       {ScrapeInterval: 1500 * time.Millisecond},
+		"the scrape interval is 1h0m1s":     {ScrapeInterval: time.Hour + time.Second},
+		"a cluster of 0 workers":            {Static: []int{0}},
+		"a cluster of 10001 workers":        {Static: []int{10_001}},
+		"rule set zeta-auto has scope_by":   {RuleSets: []*rules.RuleSet{&other}},
+		"its length is 31d1s, expected at":  {Workloads: []*workload.Workload{long}},
+		"workload x: slots per worker is 0": {Workloads: []*workload.Workload{{Name: "x"}}},
+		"-1 simulations at once":            {Parallel: -1},
 	} {
 		_, err := simulate.Run(t.Context(), o)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// pacer asks for a worker more at its third look, and notes what it was shown.
+type pacer struct{ views []simulate.View }
+
+func (p *pacer) Name() string         { return "pacer" }
+func (p *pacer) Every() time.Duration { return time.Second }
+
+func (p *pacer) Want(v simulate.View) int {
+	p.views = append(p.views, v)
+	if len(p.views) == 3 {
+		return v.Workers + 1
+	}
+	return v.Workers + v.Booting
+}
+
+// A model is asked at its own pace. It knows its own workers at any time, as their
+// platform does, and the jobs from the last scrape that got an answer.
+func TestAModelKnowsItsWorkersAndIsAskedAtItsOwnPace(t *testing.T) {
+	p := &pacer{}
+	w := rush()
+	w.Conditions.BootMin, w.Conditions.BootMax = 20*time.Second, 20*time.Second
+	w.Conditions.ScrapeLoss = 0.9
+	o := simulate.Options{Workloads: []*workload.Workload{w}, Peers: []simulate.Peer{{Name: "pacer", New: func() simulate.Model { return p }}}}
+	r := play(t, o)
+	require.Equal(t, 1, got(r, "pacer").Actions, "no scrape that is lost gives a worker back")
+	first := p.views[0].Now
+	require.Equal(t, first+2*time.Second, p.views[2].Now)
+	require.Equal(t, simulate.View{Now: p.views[3].Now, Workers: 1, Booting: 1}, seenWorkers(p.views[3]))
+	require.Equal(t, simulate.View{Now: first + 22*time.Second, Workers: 2}, seenWorkers(p.views[22]), "it has registered, whatever was scraped")
+	require.Len(t, p.views[22].Idle, 2)
+}
+
+func seenWorkers(v simulate.View) simulate.View {
+	return simulate.View{Now: v.Now, Workers: v.Workers, Booting: v.Booting}
 }

@@ -28,6 +28,8 @@ type stage struct {
 	losses *rand.Rand
 	steps  []Step
 	points []Point
+	// tellAt is when it is next said how far this is.
+	tellAt time.Duration
 	// over is true once nothing is left to wait for; bounded if the limit has
 	// ended it.
 	over, bounded bool
@@ -104,6 +106,15 @@ func (s *stage) settled(l *sim.Look) bool {
 		return true
 	}
 	return l.Waiting == 0 && s.cluster.Unfinished() == 0
+}
+
+// tellHourly says once in an hour of virtual time how far this is, whatever the
+// interval at which it is asked to.
+func (s *stage) tellHourly(at time.Duration, tell func(time.Duration)) {
+	if at >= s.tellAt {
+		tell(at)
+		s.tellAt = at.Truncate(time.Hour) + time.Hour
+	}
 }
 
 // step notes that the number of workers was changed.

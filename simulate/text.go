@@ -117,10 +117,13 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		r.classText(b, class)
 	}
-	if len(r.Workloads) > 1 {
+	if len(r.Workloads) > 1 || r.Partial {
 		r.eachText(b)
 	}
-	r.keyText(b)
+	fmt.Fprintln(b)
+	for _, line := range r.key() {
+		fmt.Fprintln(b, line)
+	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(b, "note: "+n)
 	}
@@ -245,18 +248,21 @@ func (out *Outcome) brief() string {
 	return b.String()
 }
 
-// keyText says what the columns are.
-func (r *Report) keyText(w io.Writer) {
-	fmt.Fprintf(w, `
-wait: from submission to slots, and by how much longer a job ran on overloaded workers (mean and p95: means over workloads)
-worker-h: from the moment a worker is asked for; idle-h: of those without a job; use: held slots of all
-actions: changes of the number of workers; flaps: those undone within %s; lost: ended with their worker; moved: by drains
-wait×, hours×: geometric means against %s; better, worse: workloads with less or more of both, rejected and lost jobs first
-`, span(r.FlapWithinSeconds), r.Controllers[r.reference()].Name)
+// key says what the columns are.
+func (r *Report) key() []string {
+	lines := []string{
+		"wait: from submission to slots, and by how much longer a job ran on overloaded workers (mean and p95: means over workloads)",
+		"worker-h: from the moment a worker is asked for; idle-h: of those without a job; use: held slots of all",
+		"actions: changes of the number of workers; flaps: those undone within " + span(r.FlapWithinSeconds) + "; lost: ended with their worker; moved: by drains",
+	}
+	if len(r.Controllers) > 1 {
+		lines = append(lines, "wait×, hours×: geometric means against "+r.Controllers[r.reference()].Name+", with a second more of waiting on both sides",
+			fmt.Sprintf("better, worse: workloads with less or more of both, by more than %g s and %g %%, rejected and lost jobs first", Clear.Wait, 100*Clear.Hours))
+	}
 	for _, c := range r.Controllers {
 		if c.Kind == KindPeer {
-			fmt.Fprintln(w, "Models are written from public descriptions; none of them is the product itself.")
-			return
+			return append(lines, "Models are written from public descriptions; none of them is the product itself.")
 		}
 	}
+	return lines
 }

@@ -179,7 +179,33 @@ func (f *simulateFlags) options(flags *pflag.FlagSet) error {
 	if err := f.models(); err != nil {
 		return err
 	}
-	return f.load(flags)
+	if err := f.load(flags); err != nil {
+		return err
+	}
+	return f.onlyOnce()
+}
+
+// onlyOnce refuses what is named a second time: it would play the same again.
+func (f *simulateFlags) onlyOnce() error {
+	for _, w := range f.o.Workloads {
+		if slices.ContainsFunc(f.o.Workloads, func(other *workload.Workload) bool { return other != w && other.Name == w.Name }) {
+			return usagef("--workload: %s is given twice", w.Name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, p := range f.o.Peers {
+		if seen[p.Name] {
+			return usagef("--peers: %s is given twice", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	for _, n := range f.o.Static {
+		if name := strconv.Itoa(n); seen[name] {
+			return usagef("--static: %s is given twice", name)
+		}
+		seen[strconv.Itoa(n)] = true
+	}
+	return nil
 }
 
 // lengthOf reads a flag's length of time, such as 90s or 1d.

@@ -28,11 +28,13 @@ const (
 	V238 = "2.3.8"
 )
 
-// How long things take in a real cluster.
+// RejectAfter is how long 2.3.8 tries a job before it fails for want of slots.
+const RejectAfter = 30 * time.Second
+
+// How long other things take in a real cluster.
 const (
 	step            = time.Second
 	scheduleEvery   = 3 * time.Second   // the pending queue's retry
-	rejectAfter     = 30 * time.Second  // 2.3.8 gives up on a job
 	memberTimeout   = 195 * time.Second // a hung worker stays a member
 	defaultBoot     = 12 * time.Second  // JVM start to registration
 	jobBatchPause   = time.Second       // submission to RUNNING

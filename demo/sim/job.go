@@ -187,7 +187,7 @@ func (c *Cluster) endJobs() {
 			c.end(j, statusSaved, "")
 		case j.status == statusSaving:
 			i++
-		case j.retrying && c.now.Sub(j.enqueued) >= rejectAfter:
+		case j.retrying && c.now.Sub(j.enqueued) >= RejectAfter:
 			c.end(j, statusFailed, noResourceError)
 		case j.started.IsZero() || j.spec.RunTime == 0 || c.now.Sub(j.started) < j.spec.RunTime+j.late:
 			i++

@@ -15,7 +15,8 @@ const (
 
 // keda is KEDA with one trigger. From 0 to 1 and back it scales itself: up when
 // the trigger is active, down when it has not been for the cooldown. From 1 to
-// the maximum an HPA scales, on the value that was last polled (useCachedMetrics).
+// the maximum an HPA scales, on the value that was last polled: that is
+// useCachedMetrics, which is not the default; without it, it is hpa-queue from 1 on.
 type keda struct {
 	hpa *hpa
 	// polled is what was seen at the last polling.

@@ -11,7 +11,7 @@ import (
 // https://spark.apache.org/docs/latest/job-scheduling.html#resource-allocation-policy
 // ("Job Scheduling": "Request Policy", "Remove Policy").
 const (
-	sparkEvery     = time.Second // it looks ten times a second, at what is scraped more rarely
+	sparkEvery     = time.Second // it looks ten times a second
 	sparkBacklog   = time.Second // schedulerBacklogTimeout
 	sparkSustained = time.Second // sustainedSchedulerBacklogTimeout
 	sparkIdle      = time.Minute // executorIdleTimeout

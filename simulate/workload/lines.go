@@ -85,6 +85,13 @@ func (r *ration) Read(p []byte) (int, error) {
 // header reads the names of the columns.
 func (p *parser) header(r *csv.Reader, fields []string) ([]string, error) {
 	names := make([]string, 0, len(fields))
+	if !slices.ContainsFunc(fields, func(text string) bool {
+		return document.Nearest(strings.ToLower(strings.TrimSpace(text)), columns()) != ""
+	}) {
+		line, _ := r.FieldPos(0)
+		return nil, p.problem(line, 1, "no header, expected a line with the names of the columns, separated by commas: %s, %s, %s and perhaps %s and %s",
+			columnAt, columnSlots, columnSeconds, columnKind, columnCPU)
+	}
 	for i, text := range fields {
 		line, column := r.FieldPos(i)
 		name := strings.ToLower(strings.TrimSpace(text))
@@ -112,7 +119,7 @@ func (p *parser) header(r *csv.Reader, fields []string) ([]string, error) {
 func (p *parser) name(line, column int, name string, seen []string) error {
 	switch {
 	case !slices.Contains(columns(), name):
-		return p.problem(line, column, "unknown %q: %s", clip(name), document.DidYouMean(clip(name), columns()))
+		return p.problem(line, column, "there is no column %q: %s", clip(name), document.DidYouMean(clip(name), columns()))
 	case slices.Contains(seen, name):
 		return p.problem(line, column, "%s a second time", name)
 	}
@@ -155,7 +162,7 @@ func (p *parser) object(n int, line []byte) error {
 		column, token, err := o.next()
 		name, isText := token.(string)
 		if err != nil || !isText {
-			return p.problem(n, column, "no JSON: %w", or(err, "a key belongs here"))
+			return p.unfinished(n, column, or(err, "a key belongs here"))
 		}
 		if err := p.name(n, column, name, seen); err != nil {
 			return err
@@ -163,7 +170,7 @@ func (p *parser) object(n int, line []byte) error {
 		seen = append(seen, name)
 		column, token, err = o.next()
 		if err != nil {
-			return p.problem(n, column, "no JSON: %w", err)
+			return p.unfinished(n, column, err)
 		}
 		switch v := token.(type) {
 		case string:
@@ -176,7 +183,7 @@ func (p *parser) object(n int, line []byte) error {
 		}
 	}
 	if column, _, err := o.next(); err != nil {
-		return p.problem(n, column, "no JSON: %w", err)
+		return p.unfinished(n, column, err)
 	}
 	if column, _, err := o.next(); !errors.Is(err, io.EOF) {
 		return p.problem(n, column, "more than one JSON object in a line")
@@ -185,6 +192,16 @@ func (p *parser) object(n int, line []byte) error {
 		return nil
 	}
 	return p.job(n, cells)
+}
+
+// unfinished says why a line is no JSON. One that ends within its object is likely to
+// have the rest in the next lines: those are not read.
+func (p *parser) unfinished(n, column int, err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return p.problem(n, column, "no JSON: %w", err)
+	}
+	_ = p.problem(n, column, "the line ends within its JSON object, expected a whole one in each line: jq -c . FILE writes them so")
+	return errEnough
 }
 
 func or(err error, otherwise string) error {

@@ -66,9 +66,16 @@ func Read(r io.Reader, name string) (*Workload, error) {
 	}
 	p := &parser{file: name}
 	var err error
-	if first, _ := in.Peek(maxLine); bytes.HasPrefix(bytes.TrimLeft(first, " \t\r\n"), []byte("{")) {
+	first, _ := in.Peek(maxLine)
+	begins := func(with string) bool { return bytes.HasPrefix(bytes.TrimLeft(first, " \t\r\n"), []byte(with)) }
+	switch {
+	case begins("{"):
 		err = p.json(in)
-	} else {
+	case begins("["):
+		_ = p.problem(1, 1, "a JSON array, expected an object in each line, without brackets around them: jq -c '.[]' FILE writes it so")
+	case begins("\xff\xfe"), begins("\xfe\xff"):
+		_ = p.problem(1, 1, "text in UTF-16, expected UTF-8: save it as that")
+	default:
 		err = p.csv(in)
 	}
 	switch {
@@ -78,8 +85,8 @@ func Read(r io.Reader, name string) (*Workload, error) {
 	case limited.N <= 0:
 		p.problems = append(p.problems, fmt.Errorf("%s: longer than %d MiB", name, maxFile>>20))
 	case len(p.problems) == 0 && len(p.jobs) == 0:
-		p.problems = append(p.problems, fmt.Errorf("%s: no jobs in it, expected a header with %s and %s and a line for each job, or lines of JSON",
-			name, columnAt, columnSlots))
+		p.problems = append(p.problems, fmt.Errorf("%s: no jobs in it, expected a header with %s, %s and %s and a line for each job, or an object of JSON in each line",
+			name, columnAt, columnSlots, columnSeconds))
 	}
 	if len(p.problems) > 0 {
 		return nil, fmt.Errorf("reading a workload: %w", errors.Join(p.problems...))

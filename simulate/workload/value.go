@@ -124,8 +124,11 @@ func kindOf(text string) (Kind, error) {
 	case "streaming": // as Zeta's job.mode has it
 		return Stream, nil
 	}
-	return "", fmt.Errorf("is %q, expected %s or %s: %s", clip(text), Batch, Stream,
-		document.DidYouMean(strings.ToLower(clip(text)), []string{string(Batch), string(Stream)}))
+	hint := ""
+	if near := document.Nearest(strings.ToLower(clip(text)), []string{string(Batch), string(Stream)}); near != "" {
+		hint = ": did you mean " + near + "?"
+	}
+	return "", fmt.Errorf("is %q, expected %s or %s%s", clip(text), Batch, Stream, hint)
 }
 
 func cpuOf(text string) (float64, error) {
