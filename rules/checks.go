@@ -33,6 +33,7 @@ const (
 const (
 	CheckEventWindow   = "event-window"
 	CheckSamples       = "samples-per-scope"
+	CheckFilter        = "comparison-filter"
 	CheckGaugeRate     = "gauge-rate"
 	CheckShortRange    = "short-range"
 	CheckPending       = "job-count-pending"

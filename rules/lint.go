@@ -44,6 +44,7 @@ func warningLints() []lint {
 	return []lint{
 		w(CheckEventWindow, lintEventWindow),
 		w(CheckSamples, lintSamples),
+		w(CheckFilter, lintFilter),
 		w(CheckGaugeRate, lintGaugeRate),
 		w(CheckShortRange, lintShortRange),
 		w(CheckPending, lintPending),
