@@ -49,6 +49,23 @@ func TestRunSaysWhatIsNotAsExpectedAndWhy(t *testing.T) {
 	require.NotEmpty(t, back.Files[0].Tests[0].Failures[0].Why.Inputs)
 }
 
+// A name from a file neither moves the cursor of a terminal nor makes up a line.
+func TestTextHasNoControlCharacters(t *testing.T) {
+	r := Report{Files: []FileResult{
+		{File: "a\x1b[2J.yaml", Problems: []string{"a.yaml:1:1: odd\n    \tname: \x07"}},
+		{File: "b\nok    c.yaml", Tests: []TestResult{{Name: "falls\r\nok", Failures: []Failure{{Line: 3, Message: "got \u202e"}}}}},
+	}}
+	require.Equal(t, `ERROR a?[2J.yaml
+  a.yaml:1:1: odd
+      	name: ?
+FAIL  b?ok    c.yaml (1 test)
+  FAIL falls??ok [ ]
+    line 3
+      got ?
+1 test, 1 failed
+`, text(t, r))
+}
+
 func TestRunFilter(t *testing.T) {
 	r := run(t, Options{Files: []string{"testdata/fail.test.yaml"}, Run: regexp.MustCompile("passes$")})
 	require.True(t, r.Passed(), text(t, r))

@@ -1,7 +1,6 @@
 package ruletest
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"maps"
@@ -12,24 +11,32 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // WriteText writes the report for people: one line a file, and for every
 // failure what was expected, what came and why.
 func (r *Report) WriteText(w io.Writer) error {
-	b := bufio.NewWriter(w)
+	var b strings.Builder
 	for i := range r.Files {
-		r.Files[i].writeText(b)
+		r.Files[i].writeText(&b)
 	}
 	tests, failed := r.Counts()
-	fmt.Fprintf(b, "%s, %d failed\n", counted(tests), failed)
-	return b.Flush()
+	fmt.Fprintf(&b, "%s, %d failed\n", counted(tests), failed)
+	// Names and values come from the files that were tested.
+	_, err := io.WriteString(w, document.Printable(b.String(), "\n\t"))
+	return err
+}
+
+// line is a text that stays one line of the report, whatever is in a name.
+func line(format string, args ...any) string {
+	return document.Printable(fmt.Sprintf(format, args...), "") + "\n"
 }
 
 func (f *FileResult) writeText(w io.Writer) {
 	if len(f.Problems) > 0 {
-		fmt.Fprintf(w, "ERROR %s\n", f.File)
+		fmt.Fprint(w, line("ERROR %s", f.File))
 		for _, p := range f.Problems {
 			fmt.Fprintln(w, indent(p, "  "))
 		}
@@ -39,7 +46,7 @@ func (f *FileResult) writeText(w io.Writer) {
 	if f.failed() > 0 {
 		word = "FAIL "
 	}
-	fmt.Fprintf(w, "%s %s (%s)\n", word, f.File, counted(len(f.Tests)))
+	fmt.Fprint(w, line("%s %s (%s)", word, f.File, counted(len(f.Tests))))
 	for i := range f.Tests {
 		f.Tests[i].writeText(w)
 	}
@@ -51,7 +58,7 @@ func (t *TestResult) writeText(w io.Writer) {
 	if t.Passed {
 		return
 	}
-	fmt.Fprintf(w, "  FAIL %s [%s %s]\n", t.Name, t.RuleSet.Name, t.RuleSet.Version)
+	fmt.Fprint(w, line("  FAIL %s [%s %s]", t.Name, t.RuleSet.Name, t.RuleSet.Version))
 	for i := range t.Failures {
 		fmt.Fprint(w, indent(t.Failures[i].String(), "    ")+"\n")
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
@@ -110,6 +112,7 @@ func compare(a, b, same float64) int {
 
 // WriteText writes the report for people.
 func (r *Report) WriteText(w io.Writer) error {
+	r = r.printable()
 	b := bufio.NewWriter(w)
 	for i, class := range r.Classes() {
 		if i > 0 {
@@ -128,6 +131,23 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintln(b, "note: "+n)
 	}
 	return b.Flush()
+}
+
+// printable is the report with names and notes as a line of a terminal bears them:
+// they come from files and clusters.
+func (r *Report) printable() *Report {
+	p := *r
+	p.Controllers, p.Workloads, p.Notes = slices.Clone(r.Controllers), slices.Clone(r.Workloads), slices.Clone(r.Notes)
+	for i := range p.Controllers {
+		p.Controllers[i].Name = document.Printable(p.Controllers[i].Name, "")
+	}
+	for i := range p.Workloads {
+		p.Workloads[i].Name = document.Printable(p.Workloads[i].Name, "")
+	}
+	for i := range p.Notes {
+		p.Notes[i] = document.Printable(p.Notes[i], "")
+	}
+	return &p
 }
 
 // gap is between two columns.

@@ -77,9 +77,9 @@ func verdictsText(verdicts []verdict) string {
 		if !v.OK {
 			state = "FAILED"
 		}
-		b.WriteString(v.File + ": " + state)
+		b.WriteString(plain(v.File) + ": " + state)
 		if v.Summary != "" {
-			b.WriteString(": " + v.Summary)
+			b.WriteString(": " + document.Printable(v.Summary, "\n\t"))
 		}
 		b.WriteString("\n" + document.Render(v.Diagnostics))
 	}

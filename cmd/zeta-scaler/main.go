@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // Exit codes: 0 is fine, exitBad says that the thing checked is bad or that a
@@ -60,7 +62,7 @@ func run(ctx context.Context, hup chan os.Signal, args []string, stdout, stderr 
 	case errors.Is(err, errReported):
 		return exitBad
 	}
-	fmt.Fprintf(stderr, "zeta-scaler: %v\n", err)
+	fmt.Fprintf(stderr, "zeta-scaler: %s\n", document.Printable(err.Error(), "\n\t"))
 	if _, usage := errors.AsType[usageError](err); *began && !usage {
 		return exitBad
 	}

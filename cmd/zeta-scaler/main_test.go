@@ -8,9 +8,11 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
@@ -71,3 +73,13 @@ var internals = regexp.MustCompile(
 	`panic:|goroutine \d|runtime error|\.go:\d+ \+0x|0x[0-9a-f]{6,}|%!\w?\(|&\{|<nil>|\(nil\)|\bmap\[|` +
 		`\*(app|config|rules|evaluator|scaling|api|state|source|zeta|demo|url|errors|fmt|os|net|yaml)\.\w+|` +
 		`\b(reflect|interface \{\}|main\.[a-z]\w+)\b|cannot unmarshal|into Go `)
+
+// What comes from a file's name or from a service does not move the cursor.
+func TestErrorsHaveNoControlCharacters(t *testing.T) {
+	for _, args := range [][]string{{"backtest", "a\x1b[2J.yaml"}, {"check", "rules", "a\x1b[2J.yaml"}, {"status", "--server", "http://a\x1b[2J"}} {
+		var out, errs strings.Builder
+		require.NotZero(t, run(t.Context(), nil, args, &out, &errs), args)
+		require.NotContains(t, out.String()+errs.String(), "\x1b", args)
+		require.Contains(t, out.String()+errs.String(), "[2J", args)
+	}
+}

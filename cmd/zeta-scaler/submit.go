@@ -111,5 +111,5 @@ func submittedText(r api.SubmittedJob) string {
 	if !r.Kept {
 		kept = "a batch job, whose config is not kept: it is waited for and never moved"
 	}
-	return fmt.Sprintf("Job %s %s to cluster %s under id %s; %s.\n", plain(r.Name), did, plain(r.Cluster), r.Id, kept)
+	return fmt.Sprintf("Job %s %s to cluster %s under id %s; %s.\n", plain(r.Name), did, plain(r.Cluster), plain(r.Id), kept)
 }
