@@ -29,22 +29,15 @@ const (
 
 // GetActions serves one page of actions: those that are not over first.
 func (s *server) GetActions(c echo.Context, params GetActionsParams) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
-	defer cancel()
-	page, err := s.pageOfActions(ctx, params)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, page)
+	return answer(c, storeTimeout, func(ctx context.Context) (ActionsPage, error) { return s.pageOfActions(ctx, params) })
 }
 
 func (s *server) pageOfActions(ctx context.Context, params GetActionsParams) (ActionsPage, error) {
 	if s.Store == nil {
 		return ActionsPage{}, refuse(http.StatusNotImplemented, "this process keeps no actions")
 	}
-	if !params.Since.IsZero() && !params.Until.IsZero() && params.Until.Before(params.Since) {
-		return ActionsPage{}, refuse(http.StatusBadRequest, fmt.Sprintf("invalid query: until %s is before since %s",
-			params.Until.Format(time.RFC3339Nano), params.Since.Format(time.RFC3339Nano)))
+	if err := checkPeriod(params.Since, params.Until); err != nil {
+		return ActionsPage{}, err
 	}
 	p := actionsReader{server: s, params: params, limit: cmp.Or(params.Limit, defaultLimit), page: ActionsPage{Actions: []scaling.Execution{}}}
 	err := p.read(ctx)
@@ -79,8 +72,8 @@ func (p *actionsReader) read(ctx context.Context) error {
 		}
 	} else {
 		var err error
-		if before, err = strconv.ParseInt(p.params.Cursor, 10, 64); err != nil {
-			return refuse(http.StatusBadRequest, "invalid query: "+checkActionsCursor(p.params.Cursor).Error())
+		if before, err = entryOf(p.params.Cursor); err != nil {
+			return err
 		}
 	}
 	if p.params.State != "" && !p.params.State.Final() {

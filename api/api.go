@@ -286,6 +286,17 @@ func (s *server) selected(key string) ([]scaling.Evaluation, error) {
 	return []scaling.Evaluation{ev}, nil
 }
 
+// answer replies with what is found within some time.
+func answer[T any](c echo.Context, within time.Duration, find func(context.Context) (T, error)) error {
+	ctx, cancel := context.WithTimeout(c.Request().Context(), within)
+	defer cancel()
+	reply, err := find(ctx)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, reply)
+}
+
 // isChanging reports whether a request with this method may change something
 // and therefore needs a credential. It errs on the safe side: every method
 // that HTTP does not define as safe is one.

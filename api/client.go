@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,90 +58,50 @@ func (e *Error) Error() string {
 // Status returns the latest recommendation of every scope, or of one if scope
 // is not empty.
 func (c *Client) Status(ctx context.Context, scope string) (Status, error) {
-	var reply Status
-	err := c.get(ctx, "autoscaler/status", scopeQuery(scope), &reply)
-	return reply, err
+	return get[Status](ctx, c, "autoscaler/status", asking("scope", scope))
 }
 
 // Metrics returns the current inputs of every scope, or of one.
 func (c *Client) Metrics(ctx context.Context, scope string) (MetricsSnapshot, error) {
-	var reply MetricsSnapshot
-	err := c.get(ctx, "autoscaler/metrics", scopeQuery(scope), &reply)
-	return reply, err
+	return get[MetricsSnapshot](ctx, c, "autoscaler/metrics", asking("scope", scope))
 }
 
 // DecisionTable returns the rows in order, and which one decided for every
 // scope, or for one.
 func (c *Client) DecisionTable(ctx context.Context, scope string) (DecisionTable, error) {
-	var reply DecisionTable
-	err := c.get(ctx, "autoscaler/decision-table", scopeQuery(scope), &reply)
-	return reply, err
+	return get[DecisionTable](ctx, c, "autoscaler/decision-table", asking("scope", scope))
 }
 
 // History returns one page of recorded decisions, newest first. Zero fields of
 // params do not narrow; the next page has NextCursor as its Cursor and is
 // otherwise asked for alike.
 func (c *Client) History(ctx context.Context, params GetHistoryParams) (HistoryPage, error) {
-	q := scopeQuery(params.Scope)
-	set := func(name, value string, given bool) {
-		if given {
-			q.Set(name, value)
-		}
-	}
-	set("since", params.Since.Format(time.RFC3339Nano), !params.Since.IsZero())
-	set("until", params.Until.Format(time.RFC3339Nano), !params.Until.IsZero())
-	set("action", string(params.Action), params.Action != "")
-	set("limit", strconv.Itoa(params.Limit), params.Limit != 0)
-	set("cursor", params.Cursor, params.Cursor != "")
-	var reply HistoryPage
-	err := c.get(ctx, "autoscaler/history", q, &reply)
-	return reply, err
+	return get[HistoryPage](ctx, c, "autoscaler/history", asking("scope", params.Scope, "since", timeText(params.Since),
+		"until", timeText(params.Until), "action", string(params.Action), "limit", countText(params.Limit), "cursor", params.Cursor))
 }
 
 // Actions returns one page of actions, those under way first. Zero fields of
 // params do not narrow.
 func (c *Client) Actions(ctx context.Context, params GetActionsParams) (ActionsPage, error) {
-	q := scopeQuery(params.Scope)
-	set := func(name, value string, given bool) {
-		if given {
-			q.Set(name, value)
-		}
-	}
-	set("state", string(params.State), params.State != "")
-	set("since", params.Since.Format(time.RFC3339Nano), !params.Since.IsZero())
-	set("until", params.Until.Format(time.RFC3339Nano), !params.Until.IsZero())
-	set("limit", strconv.Itoa(params.Limit), params.Limit != 0)
-	set("cursor", params.Cursor, params.Cursor != "")
-	var reply ActionsPage
-	err := c.get(ctx, "autoscaler/actions", q, &reply)
-	return reply, err
+	return get[ActionsPage](ctx, c, "autoscaler/actions", asking("scope", params.Scope, "state", string(params.State),
+		"since", timeText(params.Since), "until", timeText(params.Until), "limit", countText(params.Limit), "cursor", params.Cursor))
 }
 
 // Explain returns why a decision of a scope was taken: the latest, or the one
 // that params names.
 func (c *Client) Explain(ctx context.Context, params GetExplainParams) (Explanation, error) {
-	q := scopeQuery(params.Scope)
-	if params.Id != "" {
-		q.Set("id", params.Id)
-	}
-	if !params.At.IsZero() {
-		q.Set("at", params.At.Format(time.RFC3339Nano))
-	}
-	var reply Explanation
-	err := c.get(ctx, "autoscaler/explain", q, &reply)
-	return reply, err
+	return get[Explanation](ctx, c, "autoscaler/explain", asking("scope", params.Scope, "id", params.Id, "at", timeText(params.At)))
 }
 
 // Config returns the effective configuration of every scope, or of one.
 func (c *Client) Config(ctx context.Context, scope string) (EffectiveConfig, error) {
-	var reply EffectiveConfig
-	err := c.get(ctx, "autoscaler/config", scopeQuery(scope), &reply)
+	reply, _, err := c.ConfigTag(ctx, scope)
 	return reply, err
 }
 
 // ConfigTag is Config with the tag that a change of it needs.
 func (c *Client) ConfigTag(ctx context.Context, scope string) (reply EffectiveConfig, tag string, err error) {
-	header, err := c.exchange(ctx, http.MethodGet, "autoscaler/config", scopeQuery(scope), nil, nil, &reply)
+	header, err := c.exchange(ctx, http.MethodGet, "autoscaler/config", asking("scope", scope), nil, nil, &reply)
 	return reply, header.Get("ETag"), err
 }
 
@@ -157,50 +118,32 @@ func (c *Client) SetConfig(ctx context.Context, changes []ScopeChange, tag strin
 
 // Pause pauses a scope or the whole service.
 func (c *Client) Pause(ctx context.Context, req PauseRequest) (ControlState, error) {
-	var reply ControlState
-	err := c.post(ctx, "autoscaler/pause", req, &reply)
-	return reply, err
+	return post[ControlState](ctx, c, "autoscaler/pause", req)
 }
 
 // Resume ends the pause of a scope or of the whole service.
 func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ControlState, error) {
-	var reply ControlState
-	err := c.post(ctx, "autoscaler/resume", req, &reply)
-	return reply, err
+	return post[ControlState](ctx, c, "autoscaler/resume", req)
 }
 
 // Drains returns the drains that are not over, and at most limit that are.
 func (c *Client) Drains(ctx context.Context, scope string, limit int) (DrainsPage, error) {
-	q := scopeQuery(scope)
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	var reply DrainsPage
-	err := c.get(ctx, "autoscaler/drain", q, &reply)
-	return reply, err
+	return get[DrainsPage](ctx, c, "autoscaler/drain", asking("scope", scope, "limit", countText(max(0, limit))))
 }
 
 // Drain begins a drain.
 func (c *Client) Drain(ctx context.Context, req DrainRequest) (Drain, error) {
-	var reply Drain
-	err := c.post(ctx, "autoscaler/drain", req, &reply)
-	return reply, err
+	return post[Drain](ctx, c, "autoscaler/drain", req)
 }
 
 // PlanDrain says what a drain would do.
 func (c *Client) PlanDrain(ctx context.Context, req DrainPlanRequest) (DrainPlan, error) {
-	patient := *c
-	patient.Timeout = cmp.Or(c.Timeout, planTimeout)
-	var reply DrainPlan
-	err := patient.post(ctx, "autoscaler/drain/plan", req, &reply)
-	return reply, err
+	return post[DrainPlan](ctx, c.patient(planTimeout), "autoscaler/drain/plan", req)
 }
 
 // CancelDrain has the open drain of a scope go back.
 func (c *Client) CancelDrain(ctx context.Context, req DrainCancelRequest) (Drain, error) {
-	var reply Drain
-	err := c.post(ctx, "autoscaler/drain/cancel", req, &reply)
-	return reply, err
+	return post[Drain](ctx, c, "autoscaler/drain/cancel", req)
 }
 
 // submitTimeout is what a submission may take: Zeta makes its plan of the job
@@ -210,36 +153,55 @@ const submitTimeout = time.Minute
 // Submit passes a job on to Zeta. After an error that is no *Error the same
 // request, with the same id, may be sent again.
 func (c *Client) Submit(ctx context.Context, req JobRequest) (SubmittedJob, error) {
-	patient := *c
-	patient.Timeout = cmp.Or(c.Timeout, submitTimeout)
-	var reply SubmittedJob
-	err := patient.post(ctx, "autoscaler/jobs", req, &reply)
-	return reply, err
+	return post[SubmittedJob](ctx, c.patient(submitTimeout), "autoscaler/jobs", req)
 }
 
-func scopeQuery(scope string) url.Values {
+// patient is a client for what takes longer than most calls.
+func (c *Client) patient(timeout time.Duration) *Client {
+	p := *c
+	p.Timeout = cmp.Or(c.Timeout, timeout)
+	return &p
+}
+
+// asking is a query of names and values, without those that are empty.
+func asking(pairs ...string) url.Values {
 	q := url.Values{}
-	if scope != "" {
-		q.Set("scope", scope)
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			q.Set(pair[0], pair[1])
+		}
 	}
 	return q
 }
 
-func (c *Client) get(ctx context.Context, path string, q url.Values, into any) error {
-	return c.call(ctx, http.MethodGet, path, q, nil, into)
+// timeText is a time in a query, empty for none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
 }
 
-func (c *Client) post(ctx context.Context, path string, request, into any) error {
+// countText is a number in a query, empty for 0.
+func countText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func get[T any](ctx context.Context, c *Client, path string, q url.Values) (reply T, err error) {
+	_, err = c.exchange(ctx, http.MethodGet, path, q, nil, nil, &reply)
+	return reply, err
+}
+
+func post[T any](ctx context.Context, c *Client, path string, request any) (reply T, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return fmt.Errorf("encoding a request: %w", err)
+		return reply, fmt.Errorf("encoding a request: %w", err)
 	}
-	return c.call(ctx, http.MethodPost, path, nil, body, into)
-}
-
-func (c *Client) call(ctx context.Context, method, path string, q url.Values, body []byte, into any) error {
-	_, err := c.exchange(ctx, method, path, q, nil, body, into)
-	return err
+	_, err = c.exchange(ctx, http.MethodPost, path, nil, nil, body, &reply)
+	return reply, err
 }
 
 // exchange asks, and returns the header of the reply, nil after an error.

@@ -35,13 +35,7 @@ func (s *server) GetExplain(c echo.Context, params GetExplainParams) error {
 		x.FirstInQueue = firstInQueue(&ev, s.Now())
 		return c.JSON(http.StatusOK, x)
 	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout+pastPatience)
-	defer cancel()
-	x, err := s.explained(ctx, params)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, x)
+	return answer(c, storeTimeout+pastPatience, func(ctx context.Context) (Explanation, error) { return s.explained(ctx, params) })
 }
 
 // explained is about one entry of the history, or about a past time.

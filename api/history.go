@@ -18,13 +18,7 @@ import (
 
 // GetHistory serves one page of recorded decisions, newest first.
 func (s *server) GetHistory(c echo.Context, params GetHistoryParams) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), storeTimeout)
-	defer cancel()
-	page, err := s.pageOfHistory(ctx, params)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, page)
+	return answer(c, storeTimeout, func(ctx context.Context) (HistoryPage, error) { return s.pageOfHistory(ctx, params) })
 }
 
 // pageOfHistory reads decisions, and what people have set between them.
@@ -145,17 +139,12 @@ func historyFilter(params GetHistoryParams) (state.Filter, error) {
 		f.Limit = defaultLimit
 	}
 	if params.Cursor != "" {
-		id, err := strconv.ParseInt(params.Cursor, 10, 64)
-		if err != nil {
-			return f, refuse(http.StatusBadRequest, "invalid query: "+checkCursor(params.Cursor).Error())
+		var err error
+		if f.Before, err = entryOf(params.Cursor); err != nil {
+			return f, err
 		}
-		f.Before = id
 	}
-	if !f.Since.IsZero() && !f.Until.IsZero() && f.Until.Before(f.Since) {
-		return f, refuse(http.StatusBadRequest, fmt.Sprintf("invalid query: until %s is before since %s",
-			f.Until.Format(time.RFC3339Nano), f.Since.Format(time.RFC3339Nano)))
-	}
-	return f, nil
+	return f, checkPeriod(f.Since, f.Until)
 }
 
 // historyPage decodes what the store holds. An entry that is no decision must

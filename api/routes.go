@@ -213,6 +213,23 @@ func checkCursor(v string) error {
 	return nil
 }
 
+// entryOf is the entry of the history at which a cursor stands.
+func entryOf(cursor string) (int64, error) {
+	if err := checkCursor(cursor); err != nil {
+		return 0, refuse(http.StatusBadRequest, "invalid query: "+err.Error())
+	}
+	return strconv.ParseInt(cursor, 10, 64)
+}
+
+// checkPeriod refuses one that ends before it begins.
+func checkPeriod(since, until time.Time) error {
+	if !since.IsZero() && !until.IsZero() && until.Before(since) {
+		return refuse(http.StatusBadRequest, fmt.Sprintf("invalid query: until %s is before since %s",
+			until.Format(time.RFC3339Nano), since.Format(time.RFC3339Nano)))
+	}
+	return nil
+}
+
 func checkID(v string) error {
 	if !isID(v) {
 		return fmt.Errorf("%q is not the id of an entry of the history", handler.Shown(v))
