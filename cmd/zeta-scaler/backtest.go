@@ -15,9 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 
-	"github.com/zeta-scaler/zeta-scaler/app/kinds"
 	"github.com/zeta-scaler/zeta-scaler/backtest"
-	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -92,8 +90,8 @@ func (f *backtestFlags) run(cmd *cobra.Command, args []string, out *output) (err
 	if err != nil {
 		return err
 	}
-	if o.End, err = instantOf(f.end, o.Now); err != nil {
-		return usagef("--end: %w", err)
+	if o.Start, o.End, err = periodOf(f.start, f.end, o.Now); err != nil {
+		return err
 	}
 	for _, flag := range []struct{ name, path string }{{"--html", f.html}, {"--checkpoint", f.checkpoint}} {
 		if err := writable(flag.name, flag.path); err != nil {
@@ -113,12 +111,9 @@ func (f *backtestFlags) run(cmd *cobra.Command, args []string, out *output) (err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	if !opened.Newest.IsZero() && opened.Newest.Before(o.Now) {
-		if o.End, err = instantOf(f.end, opened.Newest); err != nil {
-			return usagef("--end: %w", err)
+		if o.Start, o.End, err = periodOf(f.start, f.end, opened.Newest); err != nil {
+			return err
 		}
-	}
-	if o.Start, err = instantOf(f.start, o.End); err != nil {
-		return usagef("--start: %w", err)
 	}
 	o.Source, o.SourceName = opened, opened.Name
 	o.Lines = f.lines(cmd.OutOrStdout(), out.format, o.RuleSets)
@@ -197,7 +192,7 @@ func (f *backtestFlags) place() (backtest.Place, error) {
 	if f.config == "" {
 		return backtest.Place{Folder: f.folder, File: f.file}, nil
 	}
-	cfg, err := config.Load(config.Options{Kinds: kinds.All(), File: f.config, FileRequired: true, Env: os.Environ(), Local: true})
+	cfg, err := readConfiguration(f.config)
 	if err != nil {
 		return backtest.Place{}, err
 	}
@@ -221,6 +216,18 @@ func given(flags ...string) (n int) {
 // placeAt is a Prometheus API that needs no credentials.
 func placeAt(url string) backtest.Place {
 	return backtest.Place{API: &source.RemoteOptions{URLs: []string{url}, LookbackDelta: source.DefaultLookbackDelta}}
+}
+
+// periodOf reads --start and --end; what is said as a length lies before the end, or
+// before now.
+func periodOf(start, end string, now time.Time) (from, to time.Time, err error) {
+	if to, err = instantOf(end, now); err != nil {
+		return from, to, usagef("--end: %w", err)
+	}
+	if from, err = instantOf(start, to); err != nil {
+		return from, to, usagef("--start: %w", err)
+	}
+	return from, to, nil
 }
 
 // instantOf reads a time, or how long it lies before another.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -89,4 +90,33 @@ func printed(t *testing.T, line string) string {
 	require.Zero(t, code, stderr)
 	require.Empty(t, stderr)
 	return stdout
+}
+
+// Who reads the past of a service needs its configuration, and no right to write what
+// it writes.
+func TestThePastOfAServiceOfAnotherUser(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "zeta-scaler.yml")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "taken"), nil, 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("state: {type: file, path: taken/state.db}\nclusters: [{name: prod, urls: [http://zeta:8080]}]\n"), 0o600))
+	place, err := (&backtestFlags{config: file}).place()
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://localhost:9090"}, place.API.URLs)
+	cluster, err := (&historyFlags{config: file, cluster: "prod"}).remembered()
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://zeta:8080"}, cluster.URLs)
+
+	code, _, stderr := runArgs(t, "check", "config", file)
+	require.Equal(t, exitBad, code, stderr)
+}
+
+func TestPeriod(t *testing.T) {
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	from, to, err := periodOf("2h", "1h", now)
+	require.NoError(t, err)
+	require.Equal(t, []time.Time{now.Add(-3 * time.Hour), now.Add(-time.Hour)}, []time.Time{from, to}, "the start lies before the end")
+	_, _, err = periodOf("2h", "tomorrow", now)
+	require.ErrorContains(t, err, `--end: "tomorrow" is neither a time`)
+	_, _, err = periodOf("long ago", "now", now)
+	require.ErrorContains(t, err, `--start: "long ago" is neither a time`)
 }

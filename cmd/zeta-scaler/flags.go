@@ -65,3 +65,9 @@ func (f *configFlags) options(listen string) config.Options {
 	})
 	return o
 }
+
+// readConfiguration reads the configuration of a service that is not to run here: what
+// it writes need not be writable.
+func readConfiguration(file string) (*config.Config, error) {
+	return config.Load(config.Options{Kinds: kinds.All(), File: file, FileRequired: true, Env: os.Environ()})
+}

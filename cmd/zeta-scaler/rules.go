@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/zeta-scaler/zeta-scaler/app/kinds"
-	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 )
@@ -110,7 +107,7 @@ func shownRules(name, file string, tests bool) ([]byte, error) {
 		}
 		return data, nil
 	}
-	c, err := loadRules(file)
+	c, err := readConfiguration(file)
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +118,6 @@ func shownRules(name, file string, tests bool) ([]byte, error) {
 		}
 	}
 	return nil, usagef("%s loads no rule set %q: %s", file, name, document.DidYouMean(name, known))
-}
-
-// loadRules reads a configuration for its rule sets.
-func loadRules(file string) (*config.Config, error) {
-	return config.Load(config.Options{Kinds: kinds.All(), File: file, FileRequired: true, Env: os.Environ()})
 }
 
 func newRulesExport() *cobra.Command {

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/spf13/pflag"
 
-	"github.com/zeta-scaler/zeta-scaler/app/kinds"
-	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/simulate/workload"
 	"github.com/zeta-scaler/zeta-scaler/source"
 	"github.com/zeta-scaler/zeta-scaler/zeta"
@@ -81,7 +78,7 @@ func (h *historyFlags) remembered() (zeta.ClusterConfig, error) {
 		}
 		return zeta.ClusterConfig{Name: cmp.Or(name, "the cluster"), URLs: []string{h.zeta}}, nil
 	}
-	cfg, err := config.Load(config.Options{Kinds: kinds.All(), File: h.config, FileRequired: true, Env: os.Environ(), Local: true})
+	cfg, err := readConfiguration(h.config)
 	if err != nil {
 		return zeta.ClusterConfig{}, err
 	}
@@ -102,11 +99,8 @@ func (h *historyFlags) estimate(ctx context.Context) (*workload.Workload, []stri
 		return nil, nil, err
 	}
 	w := source.Window{Step: step}
-	if w.End, err = instantOf(h.end, time.Now()); err != nil {
-		return nil, nil, usagef("--end: %w", err)
-	}
-	if w.Start, err = instantOf(h.start, w.End); err != nil {
-		return nil, nil, usagef("--start: %w", err)
+	if w.Start, w.End, err = periodOf(h.start, h.end, time.Now()); err != nil {
+		return nil, nil, err
 	}
 	// Steps at round instants, where backtests have them, too.
 	w.Start, w.End = w.Start.Truncate(step), w.End.Truncate(step)

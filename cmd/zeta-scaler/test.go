@@ -39,7 +39,7 @@ is then, and not as it is in the binary.`,
 			o.Run = re
 		}
 		if *file != "" {
-			c, err := loadRules(*file)
+			c, err := readConfiguration(*file)
 			if err != nil {
 				return err
 			}
