@@ -2,8 +2,6 @@ package backtest
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -178,16 +176,9 @@ func ReadLimits(text string) (*Limits, error) {
 	if low, high, ok := strings.Cut(text, ".."); ok && !strings.ContainsAny(text, "/\\") {
 		return boundsOf(low, high)
 	}
-	f, err := os.Open(text)
+	content, err := document.ReadFile(text, maxLimitsBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%w: expected MIN..MAX such as 1..10, or a file", err)
-	}
-	content, err := io.ReadAll(io.LimitReader(f, maxLimitsBytes+1))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return nil, err
 	}
 	return ParseLimits(text, content)
 }

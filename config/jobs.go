@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/jobs"
@@ -14,12 +12,7 @@ import (
 func (j *Jobs) Keys() (*jobs.Keys, error) {
 	text := string(j.Key)
 	if j.KeyFile != "" {
-		f, err := os.Open(j.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("opening jobs.key_file: %w", err)
-		}
-		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, maxFileBytes))
+		b, err := document.ReadFile(j.KeyFile, maxFileBytes)
 		if err != nil {
 			return nil, fmt.Errorf("reading jobs.key_file: %w", err)
 		}

@@ -2,8 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -59,16 +57,9 @@ func Parse(file string, data []byte) (*RuleSet, error) {
 
 // ParseFile reads and decodes a file.
 func ParseFile(path string) (*RuleSet, error) {
-	f, err := os.Open(path)
+	data, err := document.ReadFile(path, maxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading a rule set: %w", err)
-	}
-	defer f.Close()
-	// A little more than a rule set may have, so that Parse says that it is too
-	// large.
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading rule set %s: %w", path, err)
 	}
 	return Parse(path, data)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,7 +40,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 }
 
 func runFile(ctx context.Context, path string, o Options) (FileResult, error) {
-	content, err := readFile(path)
+	content, err := document.ReadFile(path, maxFileBytes)
 	if err != nil {
 		return FileResult{File: path, Problems: []string{err.Error()}, Tests: []TestResult{}}, nil
 	}
@@ -80,20 +78,6 @@ func RunContent(ctx context.Context, path string, content []byte, o Options) (Fi
 		}
 	}
 	return result, nil
-}
-
-// readFile reads no more than a test file may have.
-func readFile(path string) (content []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 }
 
 // ruleSets loads every rule set that the file names, and checks that the tests

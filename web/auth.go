@@ -6,12 +6,13 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // authenticator knows users and tokens. It is safe for concurrent use.
@@ -34,7 +35,7 @@ func newAuthenticator(o Options, users map[string]string) (*authenticator, error
 	}
 	if o.ConfigFile != "" {
 		var err error
-		if a.content, err = readBounded(o.ConfigFile, maxFileBytes); err != nil {
+		if a.content, err = document.ReadFile(o.ConfigFile, maxFileBytes); err != nil {
 			return nil, fmt.Errorf("reading the web configuration: %w", err)
 		}
 	}
@@ -44,17 +45,6 @@ func newAuthenticator(o Options, users map[string]string) (*authenticator, error
 		}
 	}
 	return a, nil
-}
-
-// readBounded reads a file, and one byte more than the greatest size if it is
-// larger.
-func readBounded(path string, size int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, size+1))
 }
 
 // possible reports whether there is any credential at all.
@@ -138,7 +128,7 @@ func (a *authenticator) refresh() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	content, err := readBounded(a.configFile, maxFileBytes)
+	content, err := document.ReadFile(a.configFile, maxFileBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return // while it is being replaced, it may be away
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // maxCost is the greatest cost of a bcrypt hash: one more doubles the time of
@@ -52,7 +54,7 @@ func noToken(path string) error {
 // none, and bad are the numbers of those that no client can present. A byte
 // order mark, which some editors write, is not part of the first.
 func readTokens(path string) (tokens []string, bad []int, err error) {
-	b, err := readBounded(path, maxTokensFile)
+	b, err := document.ReadFile(path, maxTokensFile)
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading bearer tokens: %w", err)

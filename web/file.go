@@ -59,7 +59,7 @@ func readFile(path string) (*fileConfig, error) {
 	if path == "" {
 		return &fileConfig{}, nil
 	}
-	b, err := readBounded(path, maxFileBytes)
+	b, err := document.ReadFile(path, maxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading the web configuration: %w", err)
 	}
