@@ -89,18 +89,15 @@ func (p *actionsReader) next(cursor string) { p.page.NextCursor = &cursor }
 
 // open are the actions that wait or are under way, newest first.
 func (p *actionsReader) open(ctx context.Context) ([]scaling.Execution, error) {
-	records, err := p.Store.List(ctx, state.Execution)
+	rows, bad, err := p.executions.ListReadable(ctx)
 	if err != nil {
 		return nil, err
 	}
+	state.NoteUnreadable(p.badActions, bad)
+	p.page.Unreadable += len(bad)
 	var out []scaling.Execution
-	for _, r := range records {
-		rec, err := state.Decode[state.ExecutionRecord](r)
-		if err != nil {
-			p.unreadable(r.Key, err)
-			continue
-		}
-		for _, x := range []*scaling.Execution{rec.Action, rec.Held} {
+	for _, row := range rows {
+		for _, x := range []*scaling.Execution{row.Value.Action, row.Value.Held} {
 			if x != nil && !x.State.Final() && p.wanted(x, lastTransition(x)) {
 				out = append(out, wholeExecution(*x))
 			}
@@ -152,17 +149,13 @@ func (p *actionsReader) add(e state.Entry) {
 	}
 	switch {
 	case err != nil:
-		p.unreadable(e.Scope, err)
+		p.Logger.Warn("action cannot be read", "scope", e.Scope, "err", err)
+		p.page.Unreadable++
 	case !p.wanted(&x, e.At):
 	case slices.ContainsFunc(p.page.Actions, func(o scaling.Execution) bool { return o.ID == x.ID }):
 	default:
 		p.page.Actions = append(p.page.Actions, wholeExecution(x))
 	}
-}
-
-func (p *actionsReader) unreadable(scope string, err error) {
-	p.Logger.Warn("action cannot be read", "scope", scope, "err", err)
-	p.page.Unreadable++
 }
 
 func (p *actionsReader) wanted(x *scaling.Execution, at time.Time) bool {

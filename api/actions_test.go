@@ -87,7 +87,31 @@ func TestActionsAreLookedFor(t *testing.T) {
 	require.Equal(t, []string{"rare"}, ids(page))
 	require.Nil(t, page.NextCursor)
 	require.Equal(t, 3, page.Unreadable)
-	require.Equal(t, 3, strings.Count(log.String(), "action cannot be read"))
+	require.Equal(t, 2, strings.Count(log.String(), "action cannot be read"), "entries of the history")
+	require.Equal(t, 1, strings.Count(log.String(), `msg="actions cannot be read" records=[broken]`))
+}
+
+// Pages ask every few seconds: what is kept of an action or a drain and cannot be read
+// is logged once, and when it can be read again.
+func TestUnreadableRecordsAreLoggedOnce(t *testing.T) {
+	for kind, target := range map[state.Kind]string{state.Execution: "/autoscaler/actions", state.Drain: "/autoscaler/drain"} {
+		o := options(t)
+		store := memory.New()
+		o.Store, o.History = store, store
+		var log strings.Builder
+		o.Logger = textLogger(&log)
+		h := newHandler(t, o)
+		_, err := store.Apply(t.Context(), state.NoFence, state.Batch{Puts: []state.Put{{Kind: kind, Key: "broken", Value: []byte(`[1]`)}}})
+		require.NoError(t, err)
+		for range 3 {
+			require.Equal(t, http.StatusOK, call(h, "GET", target).Code)
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "records=[broken]"), target)
+		_, err = store.Apply(t.Context(), state.NoFence, state.Batch{Removes: []state.Remove{{Kind: kind, Key: "broken"}}})
+		require.NoError(t, err)
+		call(h, "GET", target)
+		require.Equal(t, 1, strings.Count(log.String(), "can be read again"), target)
+	}
 }
 
 func TestStatusShowsTheAction(t *testing.T) {

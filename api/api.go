@@ -28,6 +28,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source/promapi"
 	"github.com/zeta-scaler/zeta-scaler/state"
+	"github.com/zeta-scaler/zeta-scaler/trouble"
 )
 
 //go:generate go tool -modfile=../tools/go.mod oapi-codegen -config oapi.yaml openapi.yaml
@@ -180,7 +181,10 @@ type server struct {
 	// controls are in Store.
 	controls   *state.Table[state.ControlRecord]
 	executions *state.Table[state.ExecutionRecord]
+	drainings  *state.Table[state.DrainRecord]
 	decisions  *state.Table[state.DecisionRecord]
+	// badActions and badDrains are that records of theirs cannot be decoded.
+	badActions, badDrains *trouble.State
 	// leaders knows who leads; nil without Store.
 	leaders *leaders
 	// forwarder asks the leader, onlyLeader are the paths of what only it knows.
@@ -203,7 +207,9 @@ func New(o Options) (http.Handler, error) {
 	}
 	s := &server{
 		Options: o, page: p, controls: state.Controls(o.Store), executions: state.Executions(o.Store, state.NoFence),
-		decisions: state.Decisions(o.Store, state.NoFence), onlyLeader: map[string]bool{},
+		drainings: state.Drains(o.Store, state.NoFence), decisions: state.Decisions(o.Store, state.NoFence), onlyLeader: map[string]bool{},
+		badActions: trouble.New(o.Logger, slog.LevelWarn, "actions cannot be read", "all actions can be read again"),
+		badDrains:  trouble.New(o.Logger, slog.LevelWarn, "drains cannot be read", "all drains can be read again"),
 	}
 	for _, r := range queryRoutes() {
 		s.onlyLeader[r.Path] = r.ofLeader

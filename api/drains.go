@@ -35,13 +35,15 @@ func (s *server) GetDrains(c echo.Context, params GetDrainsParams) error {
 // are over.
 func (s *server) drains(ctx context.Context, scope string, limit int) (DrainsPage, error) {
 	page := DrainsPage{Drains: []scaling.Drain{}}
-	records, err := s.drainRecords(ctx, &page.Unreadable)
+	rows, bad, err := s.drainings.ListReadable(ctx)
 	if err != nil {
 		return page, err
 	}
-	for key, r := range records {
-		if r.Open != nil && (scope == "" || key == scope) {
-			page.Drains = append(page.Drains, wholeDrain(*r.Open))
+	state.NoteUnreadable(s.badDrains, bad)
+	page.Unreadable = len(bad)
+	for _, row := range rows {
+		if open := row.Value.Open; open != nil && (scope == "" || row.Key == scope) {
+			page.Drains = append(page.Drains, wholeDrain(*open))
 		}
 	}
 	slices.SortFunc(page.Drains, func(a, b scaling.Drain) int {
@@ -68,25 +70,6 @@ func (s *server) drains(ctx context.Context, scope string, limit int) (DrainsPag
 		}
 	}
 	return page, nil
-}
-
-// drainRecords reads what the drainer keeps, by scope.
-func (s *server) drainRecords(ctx context.Context, unreadable *int) (map[string]state.DrainRecord, error) {
-	records, err := s.Store.List(ctx, state.Drain)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]state.DrainRecord, len(records))
-	for _, r := range records {
-		rec, err := state.Decode[state.DrainRecord](r)
-		if err != nil {
-			s.Logger.Warn("drain cannot be read", "scope", r.Key, "err", err)
-			*unreadable++
-			continue
-		}
-		out[r.Key] = rec
-	}
-	return out, nil
 }
 
 func lastStep(d *scaling.Drain) time.Time {

@@ -54,7 +54,7 @@ func (s *server) standing(ctx context.Context) standing {
 		out.problem = unreadable
 	}
 	bad[state.Execution], out.executions = unread, rowsByKey(executions)
-	drains, unread, err := state.Drains(s.Store, state.NoFence).ListReadable(ctx)
+	drains, unread, err := s.drainings.ListReadable(ctx)
 	if err != nil {
 		s.Logger.Error("reading drains failed", "err", err)
 		out.problem = unreadable

@@ -87,12 +87,7 @@ func (l *Library) list(ctx context.Context) ([]state.Row[state.JobRecord], []sta
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the submitted configs: %w", err)
 	}
-	keys := make([]string, len(bad))
-	var first error
-	for i, b := range bad {
-		keys[i], first = b.Key, cmp.Or(first, b.Err)
-	}
-	l.unreadable.NoteOf("records", keys, first)
+	state.NoteUnreadable(l.unreadable, bad)
 	return rows, bad, nil
 }
 

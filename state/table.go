@@ -1,8 +1,11 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
+
+	"github.com/zeta-scaler/zeta-scaler/trouble"
 )
 
 // Table is the records of one kind, written by compare-and-set and under one
@@ -108,6 +111,17 @@ type Unreadable struct {
 	// Size is how many bytes the value has.
 	Size int
 	Err  error
+}
+
+// NoteUnreadable tells of the records of a list that cannot be decoded, whenever they
+// are others than before.
+func NoteUnreadable(t *trouble.State, bad []Unreadable) {
+	keys := make([]string, len(bad))
+	var first error
+	for i, b := range bad {
+		keys[i], first = b.Key, cmp.Or(first, b.Err)
+	}
+	t.NoteOf("records", keys, first)
 }
 
 // ListReadable is List, but a record that cannot be decoded does not keep the
