@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"math"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/simulate"
@@ -85,7 +84,7 @@ func (h *hpa) Want(v simulate.View) int {
 // metric to what the replicas that there are should have.
 func (h *hpa) desired(v simulate.View) int {
 	if v.SlotsPerWorker == 0 {
-		return average(v.Workers, asked(v), v.CPU, cpuTarget)
+		return average(v.Workers, v.Booting, v.CPU, cpuTarget)
 	}
 	return external(asked(v), h.metric(v), float64(v.SlotsPerWorker))
 }
@@ -99,15 +98,28 @@ func external(current int, metric, target float64) int {
 	return ceil(metric / target)
 }
 
-// average is ceil(replicas × value ÷ target) over those that report.
-func average(reporting, current int, value, target float64) int {
-	if ratio := value / target; !near(ratio) && reporting > 0 {
-		return ceil(float64(reporting) * ratio)
+// average is ceil(replicas × value ÷ target) over those that are ready. Where that
+// would be more than there are, those that start count, too, as if they used nothing.
+func average(ready, starting int, value, target float64) int {
+	current := ready + starting
+	ratio := value / target
+	switch {
+	case ready == 0:
+		return current
+	case ratio > 1 && starting > 0:
+		all := ratio * float64(ready) / float64(current)
+		if all < 1 || near(all) {
+			return current
+		}
+	case near(ratio):
+		return current
 	}
-	return current
+	return ceil(float64(ready) * ratio)
 }
 
-func near(ratio float64) bool { return math.Abs(1-ratio) <= hpaTolerance }
+// near includes both edges, as Kubernetes does since tolerances can be set for each
+// direction (1.33).
+func near(ratio float64) bool { return 1-hpaTolerance <= ratio && ratio <= 1+hpaTolerance }
 
 // stabilize takes the most careful of what was wished within the windows: going
 // down the greatest, going up the least.

@@ -84,13 +84,19 @@ func anyView(t *rapid.T, now time.Duration) simulate.View {
 // close to 1.0" (Horizontal Pod Autoscaling, Algorithm details). A rise from 75 %
 // to 90 % of 50 replicas makes 60 (Kubernetes blog, 2025-04-28).
 func TestHPAFormula(t *testing.T) {
-	require.Equal(t, 8, average(4, 4, 200, 100))
-	require.Equal(t, 2, average(4, 4, 50, 100))
-	require.Equal(t, 4, average(4, 4, 109, 100))
-	require.Equal(t, 60, average(50, 50, 90, 75))
+	require.Equal(t, 8, average(4, 0, 200, 100))
+	require.Equal(t, 2, average(4, 0, 50, 100))
+	require.Equal(t, 4, average(4, 0, 109, 100))
+	require.Equal(t, 60, average(50, 0, 90, 75))
+	// "the controller conservatively assumes that the not-yet-ready Pods are consuming
+	// 0% of the desired metric, further dampening the magnitude of a scale up"
+	require.Equal(t, 6, average(5, 1, 96, 80), "5.76 of 6 is within the tolerance")
+	require.Equal(t, 8, average(5, 1, 120, 80))
+	require.Equal(t, 3, average(5, 1, 40, 80), "going down they are not looked at")
 
 	require.Equal(t, 10, external(4, 40, 4), "one worker for each four slots")
 	require.Equal(t, 10, external(10, 43.9, 4), "less than a tenth more is within the tolerance")
+	require.Equal(t, 10, external(10, 44, 4), "and so is a tenth more")
 	require.Equal(t, 12, external(10, 45, 4))
 }
 
