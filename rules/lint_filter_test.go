@@ -14,15 +14,15 @@ import (
 func TestComparisonsThatLeaveNoSample(t *testing.T) {
 	const jobs = "max by (cluster) (seatunnel_zeta_pending_jobs)"
 	for expr, found := range map[string]bool{
-		jobs + " > 0":                              true,
-		"(" + jobs + " == 1)":                      true,
+		jobs + " > 0":         true,
+		"(" + jobs + " == 1)": true,
 		"ceil(" + jobs + ") + (" + jobs + " > 2)":  true,
 		"-(" + jobs + " > 0)":                      true,
 		"sum by (cluster) (up > 0)":                true,
 		"count by (cluster) (up > 0)":              true,
 		"(" + jobs + " > 5) or (" + jobs + " < 2)": true,
 
-		jobs + " > bool 0": false,
+		jobs + " > bool 0":                                     false,
 		"count by (cluster) (up > 0) or 0 * " + jobs:           false,
 		"(" + jobs + " > 5) or " + jobs:                        false,
 		"avg by (cluster) (seatunnel_zeta_worker_cpu_ratio>0)": false,
