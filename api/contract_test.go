@@ -246,7 +246,7 @@ func TestNoScopes(t *testing.T) {
 	o := options(t)
 	o.Board, o.Health = &fakeBoard{follower: true}, nil
 	h := newHandler(t, o)
-	require.JSONEq(t, `{"leader":false,"masterEpoch":7,"sources":[],"alertmanagers":[],"store":null,"clusters":[],"nextTick":null,"scopes":[]}`,
+	require.JSONEq(t, `{"leader":false,"masterEpoch":7,"sources":[],"alertmanagers":[],"store":null,"clusters":[],"nextTick":null,"reloadFailure":null,"scopes":[]}`,
 		call(h, "GET", "/autoscaler/status").Body.String())
 	require.JSONEq(t, `{"leader":false,"masterEpoch":7,"scopes":[]}`, call(h, "GET", "/autoscaler/metrics").Body.String())
 	require.Contains(t, call(h, "GET", "/autoscaler/status?scope=prod").Body.String(), "does not lead")

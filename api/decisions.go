@@ -23,7 +23,7 @@ func (s *server) GetStatus(c echo.Context, params GetStatusParams) error {
 	reply := Status{
 		Leader: s.leads(c), LeaderName: s.leaderName(c), LeaderError: leaderProblem(c), MasterEpoch: s.Board.Epoch(),
 		Sources: listed(h.Sources), Alertmanagers: listed(h.Alertmanagers), Clusters: listed(h.Clusters),
-		Store: h.Store, NextTick: set(h.NextTick),
+		Store: h.Store, NextTick: set(h.NextTick), ReloadFailure: h.Reload,
 		Scopes: make([]ScopeStatus, len(evaluations)),
 	}
 	for i := range evaluations {

@@ -102,7 +102,7 @@ func TestSchemasAreTheGoTypes(t *testing.T) {
 		"RuleSetRef": RuleSetRef{}, "Measurement": Measurement{}, "Condition": Condition{},
 		"Recommendation": Recommendation{}, "Window": Window{}, "Input": Input{}, "Shadow": Shadow{},
 		"Row": Row{}, "HistoryRecord": HistoryRecord{}, "HistoryEntry": HistoryEntry{},
-		"HistoryPage": HistoryPage{}, "ScopeStatus": ScopeStatus{}, "Status": Status{},
+		"HistoryPage": HistoryPage{}, "ScopeStatus": ScopeStatus{}, "Status": Status{}, "ReloadFailure": ReloadFailure{},
 		"FreshInput": FreshInput{}, "ScopeMetrics": ScopeMetrics{}, "MetricsSnapshot": MetricsSnapshot{},
 		"ScopeRow": ScopeRow{}, "DecisionTable": DecisionTable{},
 		"Transition": Transition{}, "Execution": Execution{}, "ActionsPage": ActionsPage{}, "Setting": Setting{},

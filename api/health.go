@@ -17,11 +17,13 @@ type Health struct {
 	Store *contact.Status
 	// NextTick is when the next evaluation is due, zero where nothing is evaluated.
 	NextTick time.Time
+	// Reload is the last reload if it was refused, else nil.
+	Reload *ReloadFailure
 }
 
 // Health is the part of a status that is not about scopes.
 func (s *Status) Health() Health {
-	h := Health{Sources: s.Sources, Alertmanagers: s.Alertmanagers, Clusters: s.Clusters, Store: s.Store}
+	h := Health{Sources: s.Sources, Alertmanagers: s.Alertmanagers, Clusters: s.Clusters, Store: s.Store, Reload: s.ReloadFailure}
 	if s.NextTick != nil {
 		h.NextTick = *s.NextTick
 	}
@@ -65,6 +67,9 @@ func (h *Health) Troubles() []string {
 				out = append(out, fmt.Sprintf("%s %s.", whoOf(kind.words, s), silence(s)))
 			}
 		}
+	}
+	if r := h.Reload; r != nil {
+		out = append(out, fmt.Sprintf("The reload of %s was refused, and a restart would fail; what was loaded before runs on. %s", instant(r.At), r.Error))
 	}
 	return out
 }

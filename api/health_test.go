@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"testing"
@@ -70,4 +71,22 @@ func TestSpareReplicasAreNoTrouble(t *testing.T) {
 	h.Sources[1].State, h.Sources[1].Since = contact.Down, new(tick.Add(-time.Minute))
 	require.Nil(t, h.SourceDown())
 	require.Empty(t, h.Troubles())
+}
+
+// A reload that was refused is said on every page, as a restart would fail.
+func TestARefusedReloadIsATrouble(t *testing.T) {
+	o := options(t)
+	o.Health = func() Health {
+		h := healthy()
+		h.Reload = &ReloadFailure{At: tick, Error: "zeta-scaler.yml:3:1: " + hostile}
+		return h
+	}
+	want := "The reload of 2026-03-14T09:26:30Z was refused, and a restart would fail; what was loaded before runs on. zeta-scaler.yml:3:1: " + hostile
+	for _, target := range []string{"/", "/?scope=prod"} {
+		require.Contains(t, text(named(pageOf(t, o, target), "header")[0]), want)
+	}
+	var s Status
+	require.NoError(t, json.Unmarshal(call(newHandler(t, o), http.MethodGet, "/autoscaler/status").Body.Bytes(), &s))
+	h := s.Health()
+	require.Equal(t, []string{want}, h.Troubles())
 }

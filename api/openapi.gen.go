@@ -405,6 +405,15 @@ type QueueHead = scaling.QueueHead
 // Recommendation What is published for one scope.
 type Recommendation = scaling.Recommendation
 
+// ReloadFailure A reload that was refused: what was loaded before runs on, and a restart
+// would fail.
+type ReloadFailure struct {
+	At time.Time `json:"at"`
+
+	// Error The first thing that is wrong, with its place, and how many more there are.
+	Error string `json:"error"`
+}
+
 // Row One row of the decision table.
 type Row = scaling.Row
 
@@ -615,8 +624,11 @@ type Status struct {
 
 	// NextTick When the next evaluation is due, the first one included; null where
 	// nothing is evaluated.
-	NextTick *time.Time    `json:"nextTick"`
-	Scopes   []ScopeStatus `json:"scopes"`
+	NextTick *time.Time `json:"nextTick"`
+
+	// ReloadFailure The last reload if it was refused; null if it was not, and before the first.
+	ReloadFailure *ReloadFailure `json:"reloadFailure"`
+	Scopes        []ScopeStatus  `json:"scopes"`
 
 	// Sources The addresses of Prometheus, or the embedded one.
 	Sources []Contact `json:"sources"`

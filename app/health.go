@@ -14,7 +14,7 @@ import (
 // health is what this process knows about those that it depends on.
 func (s *service) health() api.Health {
 	cfg, store := s.running.Load(), s.contact.Status()
-	h := api.Health{Sources: s.samples.contacts(), Store: &store, Clusters: s.clusters()}
+	h := api.Health{Sources: s.samples.contacts(), Store: &store, Clusters: s.clusters(), Reload: s.refused.Load()}
 	if t := s.term.Load(); t != nil {
 		h.Alertmanagers, h.NextTick = t.alerts.Contacts(), evaluator.NextTick(cfg.EvaluatorConfig(), time.Now())
 		return h

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeta-scaler/zeta-scaler/api"
 	"github.com/zeta-scaler/zeta-scaler/config"
+	"github.com/zeta-scaler/zeta-scaler/document"
 )
 
 // reload reads the configuration again and swaps to it, all of it or nothing.
@@ -34,9 +36,11 @@ func (s *service) reload(ctx context.Context) error {
 	}
 	s.process.Reloaded(err == nil, time.Now())
 	if err != nil {
+		s.refused.Store(&api.ReloadFailure{At: time.Now().UTC(), Error: firstOf(err)})
 		s.logger.Error("reload failed, the old configuration stays", "err", err)
 		return err
 	}
+	s.refused.Store(nil)
 	changed := changes(old, s.cfg)
 	s.logger.Info("configuration reloaded", "file", s.cfg.File, "rule_sets", len(s.cfg.Rules), "listed_scopes", len(s.cfg.Scopes),
 		"changes", len(changed))
@@ -44,6 +48,20 @@ func (s *service) reload(ctx context.Context) error {
 		s.logger.Info("reload changed", "what", c)
 	}
 	return nil
+}
+
+// firstOf is what is wrong on one line, for those who read without a credential:
+// no line of the file is quoted.
+func firstOf(err error) string {
+	list, ok := errors.AsType[*document.ErrorList](err)
+	if !ok || len(list.Diagnostics) == 0 {
+		return document.Printable(err.Error(), "")
+	}
+	text := document.Printable(list.Diagnostics[0].String(), "")
+	if more := len(list.Diagnostics) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
 }
 
 func (s *service) swap(ctx context.Context, cfg *config.Config) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/version"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zeta-scaler/zeta-scaler/api"
 	"github.com/zeta-scaler/zeta-scaler/config"
 	"github.com/zeta-scaler/zeta-scaler/contact"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
@@ -55,6 +56,8 @@ type service struct {
 	begun chan struct{}
 	// running is cfg for those who cannot wait for mu.
 	running atomic.Pointer[config.Config]
+	// refused is the last reload, nil if it was not refused.
+	refused atomic.Pointer[api.ReloadFailure]
 
 	// stopping ends when the service is to stop; reloading is held by the one
 	// reload that goes on.

@@ -41,6 +41,8 @@ func TestServeReloads(t *testing.T) {
 	require.Contains(t, body, "quick.yaml:14:33: ")
 	require.NotRegexp(t, internals, body)
 	require.Equal(t, "0", successful())
+	require.Contains(t, p.status().ReloadFailure.Error, "quick.yaml:14:33: ")
+	require.NotContains(t, p.status().ReloadFailure.Error, "\n")
 	evaluated := p.evaluations()
 	eventually(t, "more ticks", func() bool { return p.evaluations() >= evaluated+2 })
 	require.Equal(t, "1.1.0", version())
@@ -68,6 +70,7 @@ func TestServeReloads(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	eventually(t, "the good one", func() bool { return version() == "1.2.0" })
 	require.Equal(t, "1", successful())
+	require.Nil(t, p.status().ReloadFailure)
 	p.stop()
 }
 
