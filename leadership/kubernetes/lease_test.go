@@ -1,22 +1,19 @@
 package kubernetes
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/kube/kubetest"
-	"github.com/zeta-scaler/zeta-scaler/leadership"
+	"github.com/zeta-scaler/zeta-scaler/leadership/leadershiptest"
+	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
 )
 
@@ -112,46 +109,6 @@ func TestTheLeaseAsItIsStored(t *testing.T) {
 	}`, string(b))
 }
 
-// Replicas whose clocks differ by hours, whose requests and replies are lost,
-// late or slow, which stop and come back: never do two lead at once, and every
-// term has a greater epoch.
-func TestNeverTwoLeaders(t *testing.T) {
-	for seed := range uint64(8) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { compete(t, rand.New(rand.NewPCG(seed, 1))) })
-		})
-	}
-}
-
-// leaders are the terms of a test.
-type leaders struct {
-	mu    sync.Mutex
-	terms []leadership.Term
-}
-
-// begins checks a term as it begins.
-func (l *leaders) begins(t *testing.T, term leadership.Term) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, other := range l.terms {
-		require.Less(t, other.Epoch, term.Epoch)
-	}
-	l.terms = append(l.terms, term)
-}
-
-// now is how many lead.
-func (l *leaders) now() (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, term := range l.terms {
-		if term.Leads() == nil {
-			n++
-		}
-	}
-	return n
-}
-
 // slow is a connection with late replies, as if the process stood still,
 // whatever its time-outs.
 type slow struct {
@@ -165,65 +122,43 @@ func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func compete(t *testing.T, r *rand.Rand) {
-	const replicas, minutes = 3, 40
-	api, store, all := kubetest.New(), memory.New(), &leaders{}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var done sync.WaitGroup
-	for i := range replicas {
-		weather, skew := rand.New(rand.NewPCG(r.Uint64(), 2)), time.Duration(r.IntN(7200)-3600)*time.Second
-		var mu sync.Mutex
-		dice := func(sides int) int {
-			mu.Lock()
-			defer mu.Unlock()
-			return weather.IntN(sides)
-		}
-		delay := func() time.Duration {
-			if dice(20) > 0 {
-				return 0
-			}
-			return time.Duration(dice(300)) * 100 * time.Millisecond
-		}
-		fate := func(*http.Request) kubetest.Fate {
-			time.Sleep(delay())
-			switch n := dice(100); {
-			case n < 10:
-				return kubetest.Lost
-			case n < 20:
-				return kubetest.Unanswered
-			case n < 25:
-				return kubetest.Late
-			default:
-				return kubetest.Pass
-			}
-		}
-		o := Options{Store: store, Identity: fmt.Sprint("replica-", i), Clock: func() time.Time { return time.Now().Add(skew) }}
-		require.NoError(t, o.setDefaults())
-		lead := func(ctx context.Context, term leadership.Term) error {
-			all.begins(t, term)
-			_ = backoff.Wait(ctx, time.Duration(dice(600))*time.Second)
-			return nil // it gives the lease up of its own accord, or was told to stop
-		}
-		done.Go(func() {
-			for ctx.Err() == nil {
-				if err := newCandidate(o, kubetest.Client(t, slow{api.Connection(fate), delay})).Run(ctx, lead); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	led := 0
-	for range minutes * 60 * 4 {
-		time.Sleep(250 * time.Millisecond)
-		n := all.now()
-		require.LessOrEqual(t, n, 1, "two lead at once")
-		led += n
-		if r.IntN(100) == 0 {
-			api.Flush()
+// contest is a Lease that replicas compete for whose clocks differ by hours, and whose
+// requests and replies are lost, late or slow.
+type contest struct {
+	api   *kubetest.Server
+	store state.Store
+}
+
+func (c *contest) Replica(t *testing.T, i int, w *leadershiptest.Weather) func(int) leadershiptest.Candidate {
+	t.Helper()
+	skew := time.Duration(w.Dice(7200)-3600) * time.Second
+	fate := func(*http.Request) kubetest.Fate {
+		time.Sleep(w.Delay())
+		switch n := w.Dice(100); {
+		case n < 10:
+			return kubetest.Lost
+		case n < 20:
+			return kubetest.Unanswered
+		case n < 25:
+			return kubetest.Late
+		default:
+			return kubetest.Pass
 		}
 	}
-	cancel()
-	done.Wait()
-	require.Greater(t, led, minutes*60*4/3, "somebody leads most of the time")
+	o := Options{Store: c.store, Identity: fmt.Sprint("replica-", i), Clock: func() time.Time { return time.Now().Add(skew) }}
+	require.NoError(t, o.setDefaults())
+	return func(int) leadershiptest.Candidate {
+		return newCandidate(o, kubetest.Client(t, slow{c.api.Connection(fate), w.Delay}))
+	}
+}
+
+// Disturb has the server forget what it was asked.
+func (c *contest) Disturb(r *rand.Rand) {
+	if r.IntN(100) == 0 {
+		c.api.Flush()
+	}
+}
+
+func TestNeverTwoLeaders(t *testing.T) {
+	leadershiptest.RunNeverTwoLeaders(t, func() leadershiptest.Contest { return &contest{kubetest.New(), memory.New()} })
 }

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/zeta-scaler/zeta-scaler/backoff"
 	"github.com/zeta-scaler/zeta-scaler/leadership"
+	"github.com/zeta-scaler/zeta-scaler/leadership/leadershiptest"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
 )
@@ -153,107 +152,40 @@ func TestNobodyWaitsForALeaseThatIsOver(t *testing.T) {
 	})
 }
 
-// Replicas whose requests and replies are lost, late or slow, which stop and come
-// back, on a database whose clock is set and which fails over to servers with
-// other clocks that have missed the last writes: never do two lead at once, and
-// every term has a greater epoch.
+// contest is a lease in a database whose clock is set and which fails over to servers
+// with other clocks that have missed the last writes; requests and replies of the
+// replicas are lost, late or slow.
+type contest struct {
+	db    *server
+	store state.Store
+}
+
+func (c *contest) Replica(_ *testing.T, i int, w *leadershiptest.Weather) func(int) leadershiptest.Candidate {
+	way := path{server: c.db, delay: w.Delay, fate: func() fate {
+		switch n := w.Dice(100); {
+		case n < 10:
+			return lost
+		case n < 20:
+			return unanswered
+		}
+		return passes
+	}}
+	return func(n int) leadershiptest.Candidate {
+		return candidate(way, fmt.Sprintf("replica-%d/%d", i, n), c.store)
+	}
+}
+
+// Disturb has another server take over, or sets the clock.
+func (c *contest) Disturb(r *rand.Rand) {
+	switch r.IntN(400) {
+	case 0:
+		c.db.failOver(time.Duration(r.IntN(20))*time.Second, time.Duration(r.IntN(7200)-3600)*time.Second)
+	case 1:
+		// Forwards by less than a replica that has just begun could be misled by.
+		c.db.setClock(time.Duration(r.IntN(3604)-3600) * time.Second)
+	}
+}
+
 func TestNeverTwoLeaders(t *testing.T) {
-	for seed := range uint64(8) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { compete(t, rand.New(rand.NewPCG(seed, 1))) })
-		})
-	}
-}
-
-// leaders are the terms of a test.
-type leaders struct {
-	mu    sync.Mutex
-	terms []leadership.Term
-}
-
-// begins checks a term as it begins.
-func (l *leaders) begins(t *testing.T, term leadership.Term) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, other := range l.terms {
-		require.Less(t, other.Epoch, term.Epoch)
-	}
-	l.terms = append(l.terms, term)
-}
-
-// now is how many lead.
-func (l *leaders) now() (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, term := range l.terms {
-		if term.Leads() == nil {
-			n++
-		}
-	}
-	return n
-}
-
-func compete(t *testing.T, r *rand.Rand) {
-	const replicas, minutes = 3, 40
-	db, store, all := newServer(), memory.New(), &leaders{}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var done sync.WaitGroup
-	for i := range replicas {
-		weather := rand.New(rand.NewPCG(r.Uint64(), 2))
-		var mu sync.Mutex
-		dice := func(sides int) int {
-			mu.Lock()
-			defer mu.Unlock()
-			return weather.IntN(sides)
-		}
-		way := path{
-			server: db,
-			fate: func() fate {
-				switch n := dice(100); {
-				case n < 10:
-					return lost
-				case n < 20:
-					return unanswered
-				}
-				return passes
-			},
-			delay: func() time.Duration {
-				if dice(20) > 0 {
-					return 0
-				}
-				return time.Duration(dice(300)) * 100 * time.Millisecond // longer than any time-out
-			},
-		}
-		lead := func(ctx context.Context, term leadership.Term) error {
-			all.begins(t, term)
-			_ = backoff.Wait(ctx, time.Duration(dice(600))*time.Second)
-			return nil // it gives the lease up of its own accord, or was told to stop
-		}
-		done.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				if err := candidate(way, fmt.Sprintf("replica-%d/%d", i, n), store).Run(ctx, lead); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	led := 0
-	for range minutes * 60 * 4 {
-		time.Sleep(250 * time.Millisecond)
-		n := all.now()
-		require.LessOrEqual(t, n, 1, "two lead at once")
-		led += n
-		switch r.IntN(400) {
-		case 0:
-			db.failOver(time.Duration(r.IntN(20))*time.Second, time.Duration(r.IntN(7200)-3600)*time.Second)
-		case 1:
-			// Forwards by less than a replica that has just begun could be misled by.
-			db.setClock(time.Duration(r.IntN(3604)-3600) * time.Second)
-		}
-	}
-	cancel()
-	done.Wait()
-	require.Greater(t, led, minutes*60*4/3, "somebody leads most of the time")
+	leadershiptest.RunNeverTwoLeaders(t, func() leadershiptest.Contest { return &contest{newServer(), memory.New()} })
 }
