@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/e2e/harness"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
@@ -148,7 +148,7 @@ func judge(t *testing.T, src evaluator.Source, rs *rules.RuleSet, ticks []time.T
 	t.Helper()
 	store := memory.New()
 	defer func() { require.NoError(t, store.Close()) }()
-	clock := &stepClock{now: ticks[0], moved: make(chan struct{})}
+	clock := handclock.New(ticks[0])
 	published := make(publications)
 	loop := evaluator.NewLoop(evaluator.Options{
 		Source: src, Clock: clock, Store: store, Epoch: 1,
@@ -166,7 +166,7 @@ func judge(t *testing.T, src evaluator.Source, rs *rules.RuleSet, ticks []time.T
 	defer func() { cancel(); require.NoError(t, <-done) }()
 	out := map[time.Time]map[string]decision{}
 	for _, at := range ticks {
-		clock.set(at)
+		clock.Set(at)
 		select {
 		case out[at] = <-published:
 		case err := <-done:
@@ -190,43 +190,6 @@ func (p publications) Publish(ctx context.Context, evaluations []scaling.Evaluat
 	select {
 	case p <- decisions:
 	case <-ctx.Done():
-	}
-}
-
-// stepClock stands still until it is set.
-type stepClock struct {
-	mu    sync.Mutex
-	now   time.Time
-	moved chan struct{}
-}
-
-func (c *stepClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *stepClock) set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-	close(c.moved)
-	c.moved = make(chan struct{})
-}
-
-func (c *stepClock) WaitUntil(ctx context.Context, t time.Time) error {
-	for {
-		c.mu.Lock()
-		now, moved := c.now, c.moved
-		c.mu.Unlock()
-		if !now.Before(t) {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
 }
 

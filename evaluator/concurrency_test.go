@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
@@ -34,7 +35,7 @@ func TestAtMostSoManyQueriesAreUnderWayAtOnce(t *testing.T) {
 	for given, want := range map[int]int{1: 1, 2: 2, 0: 8} {
 		synctest.Test(t, func(t *testing.T) {
 			src := crowded{make(chan struct{}, 100), make(chan struct{})}
-			l := NewLoop(Options{Source: src, Clock: newHandClock(at(rs, 100)), Store: memory.New(), QueryConcurrency: given})
+			l := NewLoop(Options{Source: src, Clock: handclock.New(at(rs, 100)), Store: memory.New(), QueryConcurrency: given})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- l.Run(ctx, fixtureConfig(rs, scaling.DefaultBounds(), "a")) }()

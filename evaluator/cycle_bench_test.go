@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
@@ -71,7 +72,7 @@ func benchRunner(b *testing.B, src Source, rs *rules.RuleSet) (*runner, *Board) 
 	b.Helper()
 	board := NewBoard(1)
 	loop := NewLoop(Options{
-		Source: src, Clock: fixedClock{newHandClock(benchEnd())}, Store: memory.New(), Publishers: []Publisher{board},
+		Source: src, Clock: fixedClock{handclock.New(benchEnd())}, Store: memory.New(), Publishers: []Publisher{board},
 		Logger: slog.New(slog.DiscardHandler), Epoch: 1, QueryTimeout: time.Minute,
 	})
 	runners, err := loop.assemble(b.Context(), fixtureConfig(rs, scaling.DefaultBounds()))

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
@@ -121,7 +122,7 @@ func TestRunEndsWithItsTicks(t *testing.T) {
 func runEndsWithItsTicks(t *testing.T) {
 	rs := fixture()
 	src := stubborn{make(chan struct{}, 1), make(chan struct{})}
-	l := NewLoop(Options{Source: src, Clock: newHandClock(at(rs, 100)), Store: memory.New()})
+	l := NewLoop(Options{Source: src, Clock: handclock.New(at(rs, 100)), Store: memory.New()})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx, fixtureConfig(rs, scaling.DefaultBounds(), "a")) }()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -15,13 +16,13 @@ import (
 )
 
 // fixedClock is a clock for runners that are stepped by hand.
-type fixedClock struct{ *handClock }
+type fixedClock struct{ *handclock.Clock }
 
 // live is one runner that a test steps from tick to tick.
 type live struct {
 	r   *runner
 	rec *recorder
-	clk *handClock
+	clk *handclock.Clock
 }
 
 func newLive(t require.TestingT, src Source, store state.Store, cfg Config, epoch uint64) *live {
@@ -30,7 +31,7 @@ func newLive(t require.TestingT, src Source, store state.Store, cfg Config, epoc
 }
 
 func newLiveAt(t require.TestingT, src Source, store state.Store, cfg Config, epoch uint64, now time.Time) *live {
-	l := &live{rec: newRecorder(), clk: newHandClock(now)}
+	l := &live{rec: newRecorder(), clk: handclock.New(now)}
 	loop := NewLoop(Options{
 		Source: src, Clock: fixedClock{l.clk}, Store: store, Publishers: []Publisher{l.rec},
 		Logger: slog.New(slog.DiscardHandler), Epoch: epoch,

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
 	"github.com/zeta-scaler/zeta-scaler/state"
@@ -96,44 +97,6 @@ func constant(v float64) func(string, int64) (float64, bool) {
 	return func(string, int64) (float64, bool) { return v, true }
 }
 
-// handClock is a clock that stands still until a test moves it.
-type handClock struct {
-	mu   sync.Mutex
-	now  time.Time
-	wake chan struct{}
-}
-
-func newHandClock(t time.Time) *handClock { return &handClock{now: t, wake: make(chan struct{})} }
-
-func (c *handClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *handClock) Set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-	close(c.wake)
-	c.wake = make(chan struct{})
-}
-
-func (c *handClock) WaitUntil(ctx context.Context, t time.Time) error {
-	c.mu.Lock()
-	now, wake := c.now, c.wake
-	c.mu.Unlock()
-	if !now.Before(t) {
-		return nil
-	}
-	select {
-	case <-wake: // whatever the clock says now, the loop looks again
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // outcome is what equivalence is about: row, action and target.
 type outcome struct {
 	row         scaling.RowID
@@ -199,7 +162,7 @@ func (r *recorder) newest(key string) outcome {
 // service is a running loop with a clock in the test's hand.
 type service struct {
 	t     *testing.T
-	clock *handClock
+	clock *handclock.Clock
 	rec   *recorder
 	loop  *Loop
 	store state.Store
@@ -209,7 +172,7 @@ type service struct {
 
 func startService(t *testing.T, src Source, store state.Store, cfg Config, now time.Time, epoch uint64) *service {
 	t.Helper()
-	s := &service{t: t, clock: newHandClock(now), rec: newRecorder(), store: store, cfg: cfg}
+	s := &service{t: t, clock: handclock.New(now), rec: newRecorder(), store: store, cfg: cfg}
 	s.loop = NewLoop(Options{
 		Source: src, Clock: s.clock, Store: store, Publishers: []Publisher{s.rec},
 		Logger: slog.New(slog.DiscardHandler), Epoch: epoch,

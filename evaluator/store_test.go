@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/state/memory"
@@ -25,7 +26,7 @@ func TestStopWhileStarting(t *testing.T) {
 	rs := fixture()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := NewLoop(Options{Store: cancelledStore{memory.New()}, Clock: newHandClock(time.UnixMilli(0)), Logger: slog.New(slog.DiscardHandler)})
+	l := NewLoop(Options{Store: cancelledStore{memory.New()}, Clock: handclock.New(time.UnixMilli(0)), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, l.Run(ctx, fixtureConfig(rs, scaling.DefaultBounds())))
 }
 

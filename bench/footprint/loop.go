@@ -9,11 +9,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"sync"
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/bench/fleet"
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
+	"github.com/zeta-scaler/zeta-scaler/evaluator/handclock"
 	"github.com/zeta-scaler/zeta-scaler/metrics"
 	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/scaling"
@@ -35,7 +35,7 @@ func measureLoop(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
 	start := evaluator.TickAtOrBefore(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), rs.Interval, evaluator.Phase(rs.Name, rs.Interval))
-	clock := &stepClock{now: start, wake: make(chan struct{})}
+	clock := handclock.New(start)
 	board := evaluator.NewBoard(1)
 	collector := metrics.New(metrics.Options{PerSignal: true, Clock: clock.Now})
 	counter := make(ticks, 1)
@@ -55,7 +55,7 @@ func measureLoop(ctx context.Context, o options) (err error) {
 		err = errors.Join(err, <-done)
 	}()
 	for i := range o.ticks {
-		clock.set(start.Add(time.Duration(i) * rs.Interval))
+		clock.Set(start.Add(time.Duration(i) * rs.Interval))
 		for evaluated := 0; evaluated < o.scopes; {
 			select {
 			case n := <-counter:
@@ -124,42 +124,5 @@ type ticks chan int
 func (t ticks) Publish(_ context.Context, evaluations []scaling.Evaluation, _ []scaling.Scope) {
 	if len(evaluations) > 0 {
 		t <- len(evaluations)
-	}
-}
-
-// stepClock stands still until it is set.
-type stepClock struct {
-	mu   sync.Mutex
-	now  time.Time
-	wake chan struct{}
-}
-
-func (c *stepClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *stepClock) set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-	close(c.wake)
-	c.wake = make(chan struct{})
-}
-
-func (c *stepClock) WaitUntil(ctx context.Context, t time.Time) error {
-	for {
-		c.mu.Lock()
-		now, wake := c.now, c.wake
-		c.mu.Unlock()
-		if !now.Before(t) {
-			return nil
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
 }
