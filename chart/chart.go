@@ -114,9 +114,17 @@ func (c *Chart) grid(unit float64) {
 	for i := 0; c.low+float64(i)*unit <= c.high+unit/2 && i < 50; i++ {
 		v := c.low + float64(i)*unit
 		c.write(`<line class="grid" x1="0" x2="100%%" y1="%.1f" y2="%.1f"/>`, c.y(v), c.y(v))
-		c.write(`<text class="scale" x="-6" y="%.1f" text-anchor="end">%s</text>`, c.y(v)+4, strconv.FormatFloat(v, 'g', 4, 64))
+		c.write(`<text class="scale" x="-6" y="%.1f" text-anchor="end">%s</text>`, c.y(v)+4, scaleLabel(v))
 	}
 	c.times()
+}
+
+// scaleLabel is a number of a scale: as people write it up to where there is no room.
+func scaleLabel(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e6 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // timeUnits are how far apart the instants below a chart may be.

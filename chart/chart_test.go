@@ -99,3 +99,9 @@ func TestAPlotOfASinglePoint(t *testing.T) {
 		}
 	}
 }
+
+func TestLabelsOfScalesAreAsPeopleWriteThem(t *testing.T) {
+	for want, v := range map[string]float64{"0": 0, "-3": -3, "0.25": 0.25, "40000": 40_000, "999999": 999_999, "2e+06": 2_000_000} {
+		require.Equal(t, want, scaleLabel(v))
+	}
+}

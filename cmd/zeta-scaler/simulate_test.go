@@ -87,6 +87,14 @@ func TestSimulateRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
+func TestSimulateOfAClusterThatWantsCredentialsSaysHow(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer server.Close()
+	code, _, stderr := runArgs(t, "simulate", "--zeta.url", server.URL)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "status 401 Unauthorized: give a cluster that wants credentials by --config.file and --cluster")
+}
+
 // The past of a cluster that answers over REST is played, and what is only
 // estimated of it is said; the report has pictures.
 func TestSimulateOwnPast(t *testing.T) {

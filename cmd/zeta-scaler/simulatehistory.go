@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -66,7 +68,11 @@ func (h *historyFlags) load(ctx context.Context) (*workload.Workload, []string, 
 		return nil, nil, err
 	}
 	defer client.Close()
-	return workload.FromZeta(ctx, client, cluster.Name, h.slots)
+	past, notes, err := workload.FromZeta(ctx, client, cluster.Name, h.slots)
+	if e, ok := errors.AsType[*zeta.StatusError](err); ok && h.zeta != "" && (e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden) {
+		err = fmt.Errorf("%w: give a cluster that wants credentials by --config.file and --cluster", err)
+	}
+	return past, notes, err
 }
 
 // remembered is the cluster whose jobs are asked for.
