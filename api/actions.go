@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
-	"github.com/zeta-scaler/zeta-scaler/web/handler"
 )
 
 const (
@@ -175,17 +173,6 @@ func lastTransition(x *scaling.Execution) time.Time {
 func wholeExecution(x scaling.Execution) scaling.Execution {
 	x.Transitions = listed(x.Transitions)
 	return x
-}
-
-func checkActionState(v string) error {
-	if slices.Contains(scaling.ActionStates(), scaling.ActionState(v)) {
-		return nil
-	}
-	var names []string
-	for _, s := range scaling.ActionStates() {
-		names = append(names, string(s))
-	}
-	return fmt.Errorf("%q is not a state, expected one of %s", handler.Shown(v), strings.Join(names, ", "))
 }
 
 func checkActionsCursor(v string) error { return checkCursor(strings.TrimPrefix(v, openCursor)) }

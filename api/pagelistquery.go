@@ -51,14 +51,6 @@ func checkSort(v string) error {
 	return fmt.Errorf(`%q is not a sort order, expected need, scope, workers, change, action or evaluated, with "-" before it to turn it round`, handler.Shown(v))
 }
 
-// checkNeed accepts the needs of the document.
-func checkNeed(v string) error {
-	if slices.Contains(needsInOrder(), Need(v)) {
-		return nil
-	}
-	return fmt.Errorf("%q is not a need, expected failed, stuck, unknown, at_max, paused or invalid", handler.Shown(v))
-}
-
 func checkSearch(v string) error {
 	if len(v) > maxSearch {
 		return fmt.Errorf("has %d bytes, expected at most %d", len(v), maxSearch)

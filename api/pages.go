@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 )
 
@@ -34,10 +35,10 @@ func pageRoutes() []pageRoute {
 	refresh := between(0, maxRefresh)
 	return []pageRoute{
 		{path: "/history", words: "History", view: (*server).historyPageView, query: map[string]check{
-			"scope": checkKey, "action": checkAction, "until": checkTime, "cursor": checkCursor, "refresh": refresh,
+			"scope": checkKey, "action": among("an action", scaling.Actions()), "until": checkTime, "cursor": checkCursor, "refresh": refresh,
 		}},
 		{path: "/actions", words: "Actions", view: (*server).actionsPageView, query: map[string]check{
-			"scope": checkKey, "state": checkActionState, "cursor": checkActionsCursor, "refresh": refresh,
+			"scope": checkKey, "state": among("a state", scaling.ActionStates()), "cursor": checkActionsCursor, "refresh": refresh,
 		}},
 		{path: "/alerts", words: "Alerts", view: (*server).alertsPageView, query: map[string]check{"refresh": refresh}},
 		{path: "/rules", words: "Rule sets", ofLeader: true, view: (*server).rulesPageView, query: map[string]check{"refresh": refresh}},

@@ -55,7 +55,7 @@ func Routes() []Route {
 	scope := map[string]check{"scope": checkKey}
 	return []Route{
 		{Method: http.MethodGet, Path: "/", ofLeader: true, query: map[string]check{
-			"scope": checkKey, "q": checkSearch, "action": checkAction, "sort": checkSort, "need": checkNeed, "at": checkTime, "id": checkID, "range": checkRange,
+			"scope": checkKey, "q": checkSearch, "action": among("an action", scaling.Actions()), "sort": checkSort, "need": among("a need", needsInOrder()), "at": checkTime, "id": checkID, "range": checkRange,
 			"page": between(1, maxPage), "refresh": between(0, maxRefresh),
 		}},
 		{Method: http.MethodGet, Path: "/openapi.yaml"},
@@ -65,13 +65,13 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/-/reload", Changing: true, query: map[string]check{}},
 		{Method: http.MethodGet, Path: "/autoscaler/status", ofLeader: true, query: scope},
 		{Method: http.MethodGet, Path: "/autoscaler/history", query: map[string]check{
-			"scope": checkKey, "since": checkTime, "until": checkTime, "action": checkAction,
+			"scope": checkKey, "since": checkTime, "until": checkTime, "action": among("an action", scaling.Actions()),
 			"limit": between(1, state.MaxHistoryLimit), "cursor": checkCursor,
 		}},
 		{Method: http.MethodGet, Path: "/autoscaler/metrics", ofLeader: true, query: scope},
 		{Method: http.MethodGet, Path: "/autoscaler/decision-table", ofLeader: true, query: scope},
 		{Method: http.MethodGet, Path: "/autoscaler/actions", query: map[string]check{
-			"scope": checkKey, "state": checkActionState, "since": checkTime, "until": checkTime,
+			"scope": checkKey, "state": among("a state", scaling.ActionStates()), "since": checkTime, "until": checkTime,
 			"limit": between(1, state.MaxHistoryLimit), "cursor": checkActionsCursor,
 		}},
 		{Method: http.MethodGet, Path: "/autoscaler/config", query: scope},
@@ -195,15 +195,14 @@ func writable(t time.Time) bool {
 	return year >= 0 && year <= 9999
 }
 
-func checkAction(v string) error {
-	if slices.Contains(scaling.Actions(), scaling.Action(v)) {
-		return nil
+// among accepts the words of a list; kind is what each of them is.
+func among[T ~string](kind string, words []T) check {
+	return func(v string) error {
+		if slices.Contains(words, T(v)) {
+			return nil
+		}
+		return fmt.Errorf("%q is not %s, expected one of %s", handler.Shown(v), kind, strings.Join(scaling.Names(words), ", "))
 	}
-	var names []string
-	for _, a := range scaling.Actions() {
-		names = append(names, string(a))
-	}
-	return fmt.Errorf("%q is not an action, expected one of %s", handler.Shown(v), strings.Join(names, ", "))
 }
 
 func checkCursor(v string) error {

@@ -140,13 +140,7 @@ func InputExports() []string {
 }
 
 // Statuses are the states of an action (spec 4.2), in the order of its life.
-func Statuses() []string {
-	var out []string
-	for _, s := range scaling.ActionStates() {
-		out = append(out, string(s))
-	}
-	return out
-}
+func Statuses() []string { return scaling.Names(scaling.ActionStates()) }
 
 // bounds are the values of label bound with the blocker that each stands for.
 var bounds = [...]struct{ label, blocker string }{

@@ -204,11 +204,7 @@ func decodeRow(d *document.Decoder, n *yaml.Node, _ document.Field, p document.P
 }
 
 func decodeAction(d *document.Decoder, n *yaml.Node, _ document.Field, p document.Path) (any, bool) {
-	var actions []string
-	for _, a := range scaling.Actions() {
-		actions = append(actions, string(a))
-	}
-	s, ok := d.OneOf(n, actions, p)
+	s, ok := d.OneOf(n, scaling.Names(scaling.Actions()), p)
 	return scaling.Action(s), ok
 }
 

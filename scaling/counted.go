@@ -12,6 +12,15 @@ type count interface {
 	~int | ~int32 | ~int64 | ~uint64
 }
 
+// Names are the values of an enumeration as plain text.
+func Names[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
 // Counted is a number of things in words: "1 rule set", "2 rule sets".
 func Counted[N count](n N, thing string) string {
 	return fmt.Sprintf("%d %s", n, Plural(n, thing, thing+"s"))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zeta-scaler/zeta-scaler/api"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // maxEntries is as many as the API gives at once.
@@ -26,10 +27,7 @@ type pastQuery[W ~string] struct {
 func addPastFlags[W ~string](cmd *cobra.Command, things, flag string, words []W) func() (pastQuery[W], error) {
 	flags := addClientFlags(cmd)
 	scope := flags.addScopeFlag(cmd)
-	names := make([]string, len(words))
-	for i, w := range words {
-		names[i] = string(w)
-	}
+	names := scaling.Names(words)
 	word := cmd.Flags().String(flag, "", "only this "+flag+": "+strings.Join(names, ", "))
 	_ = cmd.RegisterFlagCompletionFunc(flag, fixed(names...))
 	limited := addLimitFlag(cmd, things)
