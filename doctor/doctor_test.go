@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -92,4 +93,36 @@ func TestAStateThatCannotBeOpenedIsBroken(t *testing.T) {
 	require.Contains(t, strings.Join(said, ""), "✗ state "+path)
 	require.Contains(t, strings.Join(said, ""), "not SQLite")
 	require.Equal(t, 1, broken)
+}
+
+// A scope whose metrics are not valid is no healthy link, whichever row decides.
+func TestInvalidMetricsOfTheServiceAreBroken(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"leader":true,"scopes":[
+			{"scope":"well","recommendation":{"row":"steady","metricsValid":true}},
+			{"scope":"stale","recommendation":{"row":"steady","metricsValid":false}},
+			{"scope":"gone","recommendation":{"row":"workers_unknown","metricsValid":false}}]}`)
+	}))
+	t.Cleanup(s.Close)
+	text := fmt.Sprintf("prometheus: {urls: [%q]}\nrule_sets: [{pack: zeta-auto}]\nstate: {type: memory}\n", prometheus(t, 0, "1", "3"))
+	said, broken := examine(t, text, doctor.Options{Service: s.URL})
+	require.Contains(t, strings.Join(said, ""), "✗ service "+s.URL+": metrics of stale, gone are not valid")
+	require.Contains(t, strings.Join(said, ""), "zeta-scaler explain stale")
+	require.Equal(t, 1, broken)
+}
+
+// A sample without the label cluster belongs to nobody.
+func TestASeriesWithoutAClusterIsBroken(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[0,"1"]}]}}`)
+	}))
+	t.Cleanup(s.Close)
+	said, broken := examine(t, fmt.Sprintf("prometheus: {urls: [%q]}\nrule_sets: [{pack: zeta-auto}]\n", s.URL), doctor.Options{})
+	require.Contains(t, strings.Join(said, ""), "✗ series: seatunnel_zeta_up has no label cluster")
+	require.Equal(t, 1, broken)
+
+	said, _ = examine(t, fmt.Sprintf("prometheus: {urls: [%q]}\nscopes: [{match: {cluster: prod}}]\n", s.URL), doctor.Options{})
+	require.Contains(t, strings.Join(said, ""), "✗ series prod: seatunnel_zeta_up has no label cluster")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/scaling"
+	"github.com/zeta-scaler/zeta-scaler/rules"
 	"github.com/zeta-scaler/zeta-scaler/source"
 	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
@@ -153,8 +154,11 @@ const scrapeHint = "is zeta-scaler exporter running, and is it a target of this 
 // one says what is there of one cluster.
 func (c *chain) one(name string, up, ages map[string]float64) {
 	value, there := up[name]
+	_, unnamed := up[""]
 	age := time.Duration(ages[name] * float64(time.Second))
 	switch {
+	case unnamed && (!there || name == "") && c.byCluster():
+		c.bad(linkSeries, name, "is a relabelling of the scrape job dropping it? docs/exporter.md has the scrape job", "seatunnel_zeta_up has no label cluster, so it belongs to no scope")
 	case !there && len(up) == 0:
 		c.bad(linkSeries, name, scrapeHint, "Prometheus has no series seatunnel_zeta_up at all")
 	case !there:
@@ -169,6 +173,11 @@ func (c *chain) one(name string, up, ages map[string]float64) {
 	default:
 		c.ok(linkSeries, name, "seatunnel_zeta_up is 1, newest sample %s ago", max(age, 0).Round(time.Second))
 	}
+}
+
+// byCluster reports whether a rule set tells scopes apart by cluster.
+func (c *chain) byCluster() bool {
+	return slices.ContainsFunc(c.cfg.Rules, func(rs *rules.RuleSet) bool { return slices.Contains(rs.ScopeBy, "cluster") })
 }
 
 func quoted(up map[string]float64) string {

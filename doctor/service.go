@@ -49,7 +49,7 @@ func (c *chain) service(ctx context.Context) {
 	c.running = true
 	invalid := []string{}
 	for i := range status.Scopes {
-		if r := &status.Scopes[i].Recommendation; r.Row == "metrics_invalid" {
+		if r := &status.Scopes[i].Recommendation; !r.MetricsValid {
 			invalid = append(invalid, status.Scopes[i].Scope)
 		}
 	}
