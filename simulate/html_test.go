@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +21,9 @@ import (
 func TestHTML(t *testing.T) {
 	w := rush()
 	w.Name = `<b>"rush"</b>`
-	o := simulate.Options{Workloads: []*workload.Workload{w}, Peers: peers.All()[:1], Static: []int{2}, Bound: true, Details: true}
+	o := simulate.Options{Workloads: []*workload.Workload{w}, Peers: peers.All()[:1], Static: []int{2}, Bound: true, Details: true, KillBusy: true}
+	minute := time.Minute
+	o.Cooldown = &minute
 	r := play(t, o)
 	r.Notes = append(r.Notes, "<i>note</i>")
 	var page bytes.Buffer
@@ -32,6 +35,8 @@ func TestHTML(t *testing.T) {
 	require.NotContains(t, text, "<script")
 	require.NotContains(t, text, "http:")
 	require.Contains(t, text, "by more than 1 s and 1 %", "what the columns are")
+	require.Contains(t, text, "a scrape every 15s, cooldown 1m, models end busy workers.", "and what was played")
+	require.Contains(t, text, "1 to 16 workers of 4 slots, which boot in 30s to 3m, fixed slots, WAIT.")
 	require.Equal(t, 3*3, strings.Count(text, `<svg class="chart"`), "workers, queue and waits of the bound, a model and a static cluster")
 	for _, plot := range strings.Split(text, `<svg class="chart"`)[1:] {
 		svg, _, _ := strings.Cut(plot, "</svg></svg>")

@@ -26,11 +26,15 @@ const BoundName = "bound"
 
 // Report is what came out of all simulations.
 type Report struct {
-	Seed                  uint64           `json:"seed"`
-	ScrapeIntervalSeconds float64          `json:"scrapeIntervalSeconds"`
-	FlapWithinSeconds     float64          `json:"flapWithinSeconds"`
-	Controllers           []Controller     `json:"controllers"`
-	Workloads             []WorkloadReport `json:"workloads"`
+	Seed                  uint64  `json:"seed"`
+	ScrapeIntervalSeconds float64 `json:"scrapeIntervalSeconds"`
+	FlapWithinSeconds     float64 `json:"flapWithinSeconds"`
+	// CooldownSeconds is null for the service's default.
+	CooldownSeconds *float64         `json:"cooldownSeconds"`
+	Drain           bool             `json:"drain"`
+	KillBusy        bool             `json:"killBusy"`
+	Controllers     []Controller     `json:"controllers"`
+	Workloads       []WorkloadReport `json:"workloads"`
 	// Partial is true if not everything was played, and Stopped says why.
 	Partial bool   `json:"partial"`
 	Stopped string `json:"stopped,omitempty"`
@@ -54,6 +58,13 @@ type WorkloadReport struct {
 	Hours      float64 `json:"hours"`
 	MinWorkers int     `json:"minWorkers"`
 	MaxWorkers int     `json:"maxWorkers"`
+	// SlotsPerWorker is 0 with dynamic slots.
+	SlotsPerWorker int `json:"slotsPerWorker"`
+	// Workers boot in BootMinSeconds to BootMaxSeconds.
+	BootMinSeconds float64 `json:"bootMinSeconds"`
+	BootMaxSeconds float64 `json:"bootMaxSeconds"`
+	ScrapeLoss     float64 `json:"scrapeLoss"`
+	HeapGarbage    float64 `json:"heapGarbage"`
 	// Outcomes are in the order of the report's controllers; nil was not played.
 	Outcomes []*Outcome `json:"outcomes"`
 
@@ -172,14 +183,24 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 }
 
 func newReport(o *Options, all []contestant) *Report {
-	r := &Report{Seed: o.Seed, ScrapeIntervalSeconds: o.ScrapeInterval.Seconds(), FlapWithinSeconds: o.FlapWithin.Seconds(), Notes: []string{}}
+	r := &Report{Seed: o.Seed, ScrapeIntervalSeconds: o.ScrapeInterval.Seconds(), FlapWithinSeconds: o.FlapWithin.Seconds(), Drain: o.Drain, KillBusy: o.KillBusy, Notes: []string{}}
+	if o.Cooldown != nil {
+		seconds := o.Cooldown.Seconds()
+		r.CooldownSeconds = &seconds
+	}
 	for _, c := range all {
 		r.Controllers = append(r.Controllers, c.Controller)
 	}
 	for _, w := range o.Workloads {
+		c := &w.Conditions
+		slots := c.SlotsPerWorker
+		if c.DynamicSlots {
+			slots = 0
+		}
 		r.Workloads = append(r.Workloads, WorkloadReport{
 			Name: w.Name, Summary: w.Summary, Class: class(w), Jobs: len(w.Jobs), Hours: w.Length.Hours(),
-			MinWorkers: w.Conditions.MinWorkers, MaxWorkers: w.Conditions.MaxWorkers, Outcomes: make([]*Outcome, len(all)),
+			MinWorkers: c.MinWorkers, MaxWorkers: c.MaxWorkers, SlotsPerWorker: slots,
+			BootMinSeconds: c.BootMin.Seconds(), BootMaxSeconds: c.BootMax.Seconds(), ScrapeLoss: c.ScrapeLoss, HeapGarbage: c.HeapGarbage, Outcomes: make([]*Outcome, len(all)),
 			tooBig: tooBig(w), limit: limit(w),
 		})
 	}
