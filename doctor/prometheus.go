@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/source"
 	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
