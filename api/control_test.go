@@ -106,7 +106,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"pause", `{"Reason":"x"}`, 400, `unknown field "Reason"`},
 		{"pause", `{"reason":"x","SCOPE":"prod"}`, 400, `unknown field "SCOPE"`},
 		{"pause", `{"scope":"acting","reason":"x","scope":"prod"}`, 400, `"scope" is given twice`},
-		{"resume", `null`, 400, "the body is null where an object is expected"},
+		{"resume", `null`, 400, "it is null where an object is expected"},
 		{"resume", `{"reason":null}`, 400, `"reason" is null where a text is expected`},
 		{"resume", `{"reason":"x","reason":"y"}`, 400, `"reason" is given twice`},
 		{"pause", `{"reason":7}`, 400, `"reason" is number where a text is expected`},

@@ -75,7 +75,7 @@ func (o *Optional[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &o.Value)
 }
 
-func (Optional[T]) takesNull() {}
+func (Optional[T]) TakesNull() {}
 
 // MarshalJSON writes the value or null.
 func (o Optional[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }

@@ -2,13 +2,12 @@ package exec
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/zeta-scaler/zeta-scaler/actuators"
+	"github.com/zeta-scaler/zeta-scaler/document"
 	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
 )
 
@@ -61,19 +60,12 @@ type lastFence struct {
 	ActionID         string `json:"actionId"`
 }
 
-// decode is strict: a misspelt or missing key must not be read as none.
+// decode is strict: a misspelt, doubled or missing key must not be read as none.
 func decode(b []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); errors.Is(err, io.EOF) {
+	if len(bytes.TrimSpace(b)) == 0 {
 		return errors.New("it is empty")
-	} else if err != nil {
-		return err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than one JSON object")
-	}
-	return nil
+	return document.DecodeJSON(b, into, true)
 }
 
 func parseObservation(b []byte) (actuators.State, error) {

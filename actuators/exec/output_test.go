@@ -27,17 +27,20 @@ func TestParseObservation(t *testing.T) {
 		},
 		{`{"desired":1,"ready":1,"fence":null}`, actuators.State{Desired: 1, Ready: 1}, ""},
 		{"", actuators.State{}, "it is empty"},
-		{"3", actuators.State{}, "cannot unmarshal"},
+		{"3", actuators.State{}, "number where an object is expected"},
 		{"null", actuators.State{}, "desired is missing"},
 		{`{"desired":3}`, actuators.State{}, "ready is missing"},
 		{`{"desired":3,"ready":null}`, actuators.State{}, "ready is missing"},
 		{`{"desired":-1,"ready":0}`, actuators.State{}, "desired is -1"},
-		{`{"desired":"3","ready":2}`, actuators.State{}, "cannot unmarshal"},
-		{`{"desired":3.5,"ready":2}`, actuators.State{}, "cannot unmarshal"},
+		{`{"desired":"3","ready":2}`, actuators.State{}, `"desired" is string where a whole number is expected`},
+		{`{"desired":3.5,"ready":2}`, actuators.State{}, `"desired" is number 3.5 where a whole number is expected`},
+		{`{"desired":3,"desired":4,"ready":2}`, actuators.State{}, `"desired" is given twice`},
+		{`{"Desired":3,"ready":2}`, actuators.State{}, `unknown field "Desired"`},
+		{`{"desired":3,"ready":2,"fence":{"masterEpoch":1,"masterEpoch":2}}`, actuators.State{}, `"masterEpoch" is given twice`},
 		{`{"desired":3,"raedy":2}`, actuators.State{}, "unknown field"},
-		{`{"desired":3,"ready":2}{}`, actuators.State{}, "more than one"},
-		{`{"desired":3,"ready":2} workers`, actuators.State{}, "more than one"},
-		{`{"desired":3,"ready":2`, actuators.State{}, "unexpected EOF"},
+		{`{"desired":3,"ready":2}{}`, actuators.State{}, "something behind the JSON object"},
+		{`{"desired":3,"ready":2} workers`, actuators.State{}, "something behind the JSON object"},
+		{`{"desired":3,"ready":2`, actuators.State{}, "ends too early"},
 	} {
 		t.Run(test.in, func(t *testing.T) {
 			got, err := parseObservation([]byte(test.in))
@@ -67,11 +70,11 @@ func TestParseWorkers(t *testing.T) {
 		{"", nil, "it is empty"},
 		{"{}", nil, "workers is missing"},
 		{`{"workers":null}`, nil, "workers is missing"},
-		{`{"workers":["w1"]}`, nil, "cannot unmarshal"},
+		{`{"workers":["w1"]}`, nil, "string where an object is expected"},
 		{`{"workers":[{"called":"w1"}]}`, nil, "unknown field"},
 		{`{"workers":[{"name":"w1"},{"address":"w2"}]}`, nil, "workers[1] has no name"},
 		{`{"workers":[{"name":"w1"},{"name":"w1"}]}`, nil, `workers[1] is "w1", which is there twice`},
-		{`{"workers":[]}{`, nil, "more than one"},
+		{`{"workers":[]}{`, nil, "something behind the JSON object"},
 	} {
 		t.Run(test.in, func(t *testing.T) {
 			got, err := parseWorkers([]byte(test.in))
