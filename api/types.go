@@ -75,6 +75,7 @@ func (o *Optional[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &o.Value)
 }
 
+// TakesNull implements document.Nullable.
 func (Optional[T]) TakesNull() {}
 
 // MarshalJSON writes the value or null.

@@ -74,8 +74,11 @@ func (r *report) others(path string, err error) {
 
 // failed reports whether a path was set to what cannot be used.
 func (r *report) failed(path string) bool {
+	if !r.isSet(path) {
+		return false
+	}
 	here := r.at(path)
-	return r.isSet(path) && slices.ContainsFunc(r.Errors, func(d document.Diagnostic) bool { return d.Pos == here })
+	return slices.ContainsFunc(r.Errors, func(d document.Diagnostic) bool { return d.Pos == here })
 }
 
 func (r *report) warn(path, check, hint, format string, args ...any) {

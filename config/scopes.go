@@ -34,7 +34,10 @@ func (c *Config) checkScopes(r *report) {
 			c.checkKey(r, s, p)
 			r.checkBounds(s, rs, p)
 		}
-		r.once(matches, matchText(s.Match), i, document.Join(p, "match"), "has the same match as")
+		// What could not be read is no match; that has been said.
+		if m := document.Join(p, "match"); rs == nil || !slices.ContainsFunc(rs.ScopeBy, func(label string) bool { return r.failed(document.Join(m, label)) }) {
+			r.once(matches, matchText(s.Match), i, m, "has the same match as")
+		}
 		c.checkActuator(r, s, document.Join(p, "actuator"))
 		c.checkDrain(r, s, document.Join(p, "drain"))
 		if _, a := c.Actuator(s); a != nil && a.WritesTo() != "" {
@@ -75,7 +78,7 @@ func (r *report) checkMatch(match map[string]string, rs *rules.RuleSet, path str
 	p := document.Join(path, "match")
 	var lacks []string
 	for _, label := range rs.ScopeBy {
-		if match[label] == "" {
+		if match[label] == "" && !r.failed(document.Join(p, label)) {
 			lacks = append(lacks, label)
 		}
 	}
