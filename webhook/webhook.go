@@ -205,7 +205,10 @@ const refusedText = "webhook refused a notification"
 // log tells every refusal but those for want of an answer, which are one line
 // until there is one again. A sender that has gone says nothing about us.
 func (h *Receiver) log(ctx context.Context, f *refusal) {
-	args := []any{"status", f.status, "detail", f.detail, "err", f.cause}
+	args := []any{"status", f.status, "detail", f.detail}
+	if f.cause != nil {
+		args = append(args, "err", f.cause)
+	}
 	level := slog.LevelWarn
 	if f.status == http.StatusServiceUnavailable {
 		gone := errors.Is(ctx.Err(), context.Canceled)

@@ -321,6 +321,8 @@ func TestLongWordsAreCut(t *testing.T) {
 		require.Equal(t, long[:200]+"…", s)
 	}
 	require.Less(t, len(refused(t, w.post(t, strings.NewReader(fmt.Sprintf(`{"version":%q}`, long))), http.StatusUnprocessableEntity)), 400)
+	require.Contains(t, w.log.String(), "webhook refused a notification")
+	require.NotContains(t, w.log.String(), "<nil>", "what has no further cause names none")
 }
 
 func TestTruncationIsSaid(t *testing.T) {
