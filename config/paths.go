@@ -116,6 +116,10 @@ func (d *decoder) resolved(n *yaml.Node, path string) string {
 
 // unreadable says why a file cannot be used, empty if it can.
 func unreadable(path, argument string) string {
+	// Opening a pipe waits for whoever writes into it, and nothing ends that.
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return "is a pipe: such a file is read again and again, write it to a disk or to memory"
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "cannot be read: " + reason(err)
