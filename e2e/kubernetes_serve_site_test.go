@@ -154,7 +154,7 @@ func (p *pair) newServer(t *testing.T, name, feed string) *server {
 	rules := filepath.Join(data, "rules.yaml")
 	require.NoError(t, os.WriteFile(rules, []byte(pairRules), 0o600))
 	w := p.newWire(t)
-	r := &server{wire: w, scaler: newScaler(t, "serve", name, fmt.Sprintf(`web: {listen_address: "%%s", bearer_tokens_file: %q}
+	r := &server{wire: w, scaler: newScaler(t, "serve", name, fmt.Sprintf(`web: {listen_address: "%%[1]s", advertise_url: "http://%%[1]s", bearer_tokens_file: %q}
 embedded:
   path: %q
   scrape_configs:

@@ -44,8 +44,8 @@ func TestServeOnKubernetes(t *testing.T) {
 	t.Run("the API server is away", p.serverAway) // last: at its start it knows no roles yet
 }
 
-// oneLeadsAndScales: the other one shows no decision, takes no notification, and
-// is ready to take over all the same.
+// oneLeadsAndScales: the other one has no decisions of its own, shows and asks the
+// leader, and is ready to take over all the same.
 func (p *pair) oneLeadsAndScales(t *testing.T) {
 	leader, follower := p.leader(t)
 	for _, r := range p.replicas {
@@ -85,10 +85,11 @@ func (p *pair) oneLeadsAndScales(t *testing.T) {
 	// Alertmanager asks again, and finds the leader.
 	body := fmt.Appendf(nil, `{"version": "4", "groupKey": "{}", "status": "firing", "receiver": "scaler", "alerts": [
 		{"status": "firing", "labels": {"alertname": "ZetaScaleOutRecommended", "action": "SCALE_OUT", "recommendation": %q}}]}`, done.RecommendationID)
-	code, text := follower.post(t, "/webhook/alertmanager", body)
-	require.Equal(t, http.StatusServiceUnavailable, code, "%s", text)
-	code, text = leader.post(t, "/webhook/alertmanager", body)
-	require.Equal(t, http.StatusOK, code, "%s", text)
+	for _, r := range p.replicas {
+		code, text := r.post(t, "/webhook/alertmanager", body)
+		require.Equal(t, http.StatusOK, code, "%s: %s", r.Name, text)
+	}
+	p.readsGoToTheLeader(t)
 
 	// Both tell what was done: it is in the store that they share.
 	for _, r := range p.replicas {
@@ -105,6 +106,26 @@ func (p *pair) oneLeadsAndScales(t *testing.T) {
 			err = fmt.Errorf("none yet")
 		}
 		return err
+	})
+}
+
+// readsGoToTheLeader asks the replica that does not lead, and gets what the leader
+// decides: it finds the leader by the Lease's epoch and the record in the store.
+func (p *pair) readsGoToTheLeader(t *testing.T) {
+	t.Helper()
+	leader, follower := p.leader(t)
+	harness.Wait(t, actsWithin, follower.Name+" shows what "+leader.Name+" decides", func(ctx context.Context) error {
+		st, err := leader.status(ctx)
+		if err != nil {
+			return err
+		}
+		id := st.Recommendation.RecommendationID
+		return harness.Shows(ctx, follower.url(""), map[string][]string{
+			"/autoscaler/status":             {`"leader":false`, id},
+			"/autoscaler/explain?scope=prod": {id},
+			"/":                              {"This replica does not lead", "?scope=prod"},
+			"/?scope=prod":                   {"This replica does not lead"},
+		})
 	})
 }
 
@@ -319,6 +340,7 @@ func (p *pair) handedOver(t *testing.T) {
 	fresh := p.settles(t, follower, before.replicas+1, before)
 	require.Len(t, fresh, 1)
 	p.startAgain(t, leader)
+	p.readsGoToTheLeader(t)
 }
 
 // serverAway: while the API server is away nobody leads and nobody ends; when it

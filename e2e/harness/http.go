@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,22 @@ const maxBody = 64 << 20
 func Get(ctx context.Context, url string) (string, error) {
 	body, _, err := GetTimed(ctx, url)
 	return body, err
+}
+
+// Shows fails unless each path of a server shows all of its texts.
+func Shows(ctx context.Context, server string, pages map[string][]string) error {
+	for path, want := range pages {
+		page, err := Get(ctx, server+path)
+		if err != nil {
+			return err
+		}
+		for _, text := range want {
+			if !strings.Contains(page, text) {
+				return fmt.Errorf("%s%s does not show %q", server, path, text)
+			}
+		}
+	}
+	return nil
 }
 
 // GetTimed is Get, and tells how long the answer took.

@@ -271,23 +271,12 @@ func (p *servePair) readsGoToTheLeader(t *testing.T) {
 	t.Helper()
 	leader, follower := p.leader(t)
 	harness.Wait(t, patience, follower.Name+" shows what "+leader.Name+" decides", func(ctx context.Context) error {
-		for path, want := range map[string][]string{
+		return harness.Shows(ctx, follower.url(""), map[string][]string{
 			"/autoscaler/status":             {`"leader":false`, fmt.Sprintf("/%d/", leader.PID()), `"scope":"prod"`, `"action":"SCALE_OUT"`},
 			"/autoscaler/explain?scope=prod": {`"action":"SCALE_OUT"`},
 			"/":                              {"This replica does not lead", "?scope=prod"},
 			"/?scope=prod":                   {"This replica does not lead", "SCALE_OUT"},
-		} {
-			page, err := harness.Get(ctx, follower.url(path))
-			if err != nil {
-				return err
-			}
-			for _, text := range want {
-				if !strings.Contains(page, text) {
-					return fmt.Errorf("%s has no %q", path, text)
-				}
-			}
-		}
-		return nil
+		})
 	})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, follower.url("/webhook/alertmanager"), strings.NewReader(
 		`{"version":"4","groupKey":"e2e","status":"firing","receiver":"scaler","alerts":[]}`))
