@@ -94,3 +94,47 @@ func TestIneffectiveScaling(t *testing.T) {
 	require.Nil(t, b.record().Trial)
 	require.Len(t, b.events, 5)
 }
+
+// A platform that records no fences may show a request late, or not at all: nobody is
+// said to have changed what it has not shown.
+func TestPlatformThatShowsLessThanItWasAskedFor(t *testing.T) {
+	begin := func(t *testing.T, noEffect bool) *bench {
+		b := newBench(t, nil)
+		b.p.noEffect = noEffect
+		b.accept(b.decide(5, scaling.ScaleOut, 2, 3))
+		b.advance()
+		require.Equal(t, scaling.ActionConverging, b.record().Action.State)
+		return b
+	}
+	look := func(b *bench) {
+		b.wait(5 * time.Second)
+		b.advance()
+	}
+	t.Run("late", func(t *testing.T) {
+		b := begin(t, true)
+		look(b)
+		require.Equal(t, scaling.ActionConverging, b.record().Action.State)
+		b.p.st.Desired = 3
+		b.converged(6, 3)
+		require.Equal(t, scaling.ActionSucceeded, b.record().Action.State)
+		require.Equal(t, []int{3}, b.p.calls)
+	})
+	t.Run("never", func(t *testing.T) {
+		b := begin(t, true)
+		b.wait(10 * time.Minute)
+		b.advance()
+		r := b.record()
+		require.Equal(t, scaling.ActionFailed, r.Action.State)
+		require.Equal(t, "the platform said yes to 3 workers and shows 2: it did nothing, or somebody has taken that back", r.Action.Error)
+		require.Empty(t, r.Booting)
+	})
+	t.Run("taken back", func(t *testing.T) {
+		b := begin(t, false)
+		look(b)
+		require.Equal(t, scaling.ActionConverging, b.record().Action.State)
+		b.p.st.Desired = 2
+		look(b)
+		require.Equal(t, scaling.ActionFailed, b.record().Action.State)
+		require.Equal(t, "somebody has changed the platform's count to 2, below the target 3", b.record().Action.Error)
+	})
+}

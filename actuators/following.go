@@ -98,14 +98,18 @@ func (o *outcome) compare(st *State) effect {
 	a := o.Action
 	platform, ready, next := "", true, time.Time{}
 	if st != nil {
-		if st.Desired < a.Target {
+		switch late := o.mayBeLate(st) && o.view.now.Before(o.Deadline); {
+		case st.Desired < a.Target && late:
+			return o.restOrFail(o.nextLook(), "")
+		case st.Desired < a.Target:
 			return o.lowered(st)
 		}
+		o.attempts.shown = a.RecommendationID
 		platform, ready = fmt.Sprintf("the platform has %d of %s ready; ", st.Ready, scaling.Counted(st.Desired, "worker")), st.Ready >= a.Target
 		if st.Detail != "" {
 			platform += st.Detail + "; "
 		}
-		next = o.view.now.Add(cmp.Or(o.view.can.Poll, pollEvery))
+		next = o.nextLook()
 	}
 	if ready && o.view.tick.shows(a.Target, entered(a)) {
 		return o.succeed()
@@ -118,6 +122,16 @@ func (o *outcome) compare(st *State) effect {
 	}
 	return o.restOrFail(next, reason)
 }
+
+// mayBeLate reports whether a platform that shows less than it was asked for may only
+// be late: it records no fences, by which a write of somebody else would be told from
+// that, and has not shown the target of this round yet.
+func (o *outcome) mayBeLate(st *State) bool {
+	return !o.view.claims && o.attempts.shown != o.Action.RecommendationID && o.otherWriter(st) == ""
+}
+
+// nextLook is when a target that converges is observed again.
+func (o *outcome) nextLook() time.Time { return o.view.now.Add(cmp.Or(o.view.can.Poll, pollEvery)) }
 
 // withdraws reports whether what of the action has not come is to be taken back:
 // its time is over, and neither an operator nor the configuration forbids to call
@@ -171,16 +185,23 @@ func (o *outcome) restOrFail(next time.Time, reason string) effect {
 	return o.look()
 }
 
-// lowered fails an action whose target somebody has taken back.
+// lowered fails an action whose target the platform does not have: somebody has taken
+// it back, or the platform has never shown it.
 func (o *outcome) lowered(st *State) effect {
 	who := o.otherWriter(st)
-	if who != "" {
+	reason := fmt.Sprintf("the platform said yes to %s and shows %d: it did nothing, or somebody has taken that back",
+		scaling.Counted(o.Action.Target, "worker"), st.Desired)
+	switch {
+	case who != "":
 		o.OtherWriter, o.OtherWriterSince = who, o.view.now
-	} else {
+	case !o.mayBeLate(st):
 		who = "somebody"
 	}
+	if who != "" {
+		reason = fmt.Sprintf("%s has changed the platform's count to %d, below the target %d", who, st.Desired, o.Action.Target)
+	}
 	o.withdrawAbove(st.Desired)
-	o.fail(scaling.ActionFailed, fmt.Sprintf("%s has changed the platform's count to %d, below the target %d", who, st.Desired, o.Action.Target))
+	o.fail(scaling.ActionFailed, reason)
 	return o.look()
 }
 

@@ -61,6 +61,8 @@ type attempts struct {
 	next   time.Time
 	// direct is the last tick whose recommendation was taken up without an alert.
 	direct time.Time
+	// shown is the recommendation whose target the platform has shown.
+	shown string
 	// withdrawals counts those that failed for the action in flight.
 	withdrawals int
 }
