@@ -14,9 +14,10 @@ import (
 // needed and gone at the next, and jobs move between them at no cost, so that the
 // slots of all workers are one heap. Jobs wait only where max_workers are too few,
 // in the order in which they came. Whoever lets jobs wait no longer needs at least
-// its worker-hours; who lets them wait longer may need fewer. Streams
-// beside batch jobs get their CPU, too, though slow streams make nobody wait:
-// there, somebody may be a little below it.
+// its worker-hours; who lets them wait longer may need fewer. Two things somebody may
+// do a little better: streams beside batch jobs get their CPU, too, though slow streams
+// make nobody wait; and where jobs ask for more CPU than max_workers have all are slowed
+// alike, while a worker slows only its own.
 type bound struct {
 	o *Options
 	w *workload.Workload
