@@ -37,9 +37,8 @@ type tick struct {
 func (t *tick) over() bool { return t.gone }
 
 type (
-	scopes = acting.Scopes[config, tick, int]
-	scope  = acting.Scope[config, tick, int]
-	work   = acting.Work[config, tick, int]
+	scope = acting.Scope[config, tick, int]
+	work  = acting.Work[config, tick, int]
 )
 
 // frozen is a clock that stands.
