@@ -59,7 +59,7 @@ func (c *chain) service(ctx context.Context) {
 	case len(status.Scopes) == 0:
 		c.bad(linkService, shown, "see the links zeta, prometheus and series: a scope appears with its first sample of workers.current", "it runs and has no scope")
 	case len(invalid) > 0:
-		c.bad(linkService, shown, "zeta-scaler explain "+scaling.Argument(invalid[0])+" says which signal is unknown", "metrics of %s are not valid", listed(invalid))
+		c.bad(linkService, shown, "zeta-scaler explain "+scaling.Argument(invalid[0])+" says which signal is unknown; right after a start, an increase waits for its second scrape", "metrics of %s are not valid", listed(invalid))
 	default:
 		c.ok(linkService, shown, "it runs and decides about %s", scaling.Counted(len(status.Scopes), "scope"))
 	}

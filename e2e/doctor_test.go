@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,6 +70,13 @@ func newHealthyChain(t *testing.T) *healthyChain {
 	h.service.address = address
 	h.service.start(t)
 	h.service.waitFor(t, appearsWithin, "1 worker", func(d decision) bool { return d.Current == "1" })
+	harness.Wait(t, appearsWithin, "all metrics are there", func(ctx context.Context) error { // an increase needs two scrapes
+		st, err := h.service.status(ctx)
+		if err == nil && !st.Recommendation.MetricsValid {
+			err = errors.New(st.Recommendation.Reason)
+		}
+		return err
+	})
 	return h
 }
 
