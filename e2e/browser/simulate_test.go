@@ -20,7 +20,7 @@ func TestSimulationReport(t *testing.T) {
 	for name, s := range map[string]screen{"desk": desk, "dark": deskDark, "phone": phone} {
 		b := open(t, s)
 		b.visit("file://" + report)
-		b.see("fixed slots, WAIT", "Worker-hours", "Flaps", "Waiting of each job", "asked for", "none of them is the product itself")
+		b.see("fixed slots, WAIT", "Worker-h", "Flaps", "Waiting of each job", "asked for", "none of them is the product itself")
 		require.Empty(t, ask[string](b, `performance.getEntriesByType("resource").filter(e => !e.name.startsWith("data:")).map(e => e.name).join(" ")`), "something was loaded")
 		require.Equal(t, 2*4*3, int(ask[float64](b, `document.querySelectorAll("svg.chart").length`)))
 		ask[bool](b, `document.querySelectorAll("details").forEach(d => d.open = true), true`)
