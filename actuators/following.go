@@ -100,7 +100,7 @@ func (o *outcome) compare(st *State) effect {
 	if st != nil {
 		switch late := o.mayBeLate(st) && o.view.now.Before(o.Deadline); {
 		case st.Desired < a.Target && late:
-			return o.restOrFail(o.nextLook(), "")
+			return o.restUntil(o.nextLook())
 		case st.Desired < a.Target:
 			return o.lowered(st)
 		}
@@ -175,14 +175,19 @@ func (o *outcome) notTakenBack(in input) effect {
 // (zero: something happens), or until it is.
 func (o *outcome) restOrFail(next time.Time, reason string) effect {
 	if o.view.now.Before(o.Deadline) {
-		if next.IsZero() || o.Deadline.Before(next) {
-			next = o.Deadline
-		}
-		return effect{kind: rest, until: next}
+		return o.restUntil(next)
 	}
 	o.attempts.failed, o.attempts.next = 0, time.Time{}
 	o.fail(scaling.ActionFailed, reason)
 	return o.look()
+}
+
+// restUntil rests until next (zero: something happens), or the action's time is over.
+func (o *outcome) restUntil(next time.Time) effect {
+	if next.IsZero() || o.Deadline.Before(next) {
+		next = o.Deadline
+	}
+	return effect{kind: rest, until: next}
 }
 
 // lowered fails an action whose target the platform does not have: somebody has taken

@@ -44,7 +44,7 @@ func (s *server) PostPause(c echo.Context) error {
 	var until time.Time
 	if req.Until.Set {
 		if req.Until.Value == nil || !req.Until.Value.After(now) {
-			return refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "until" is not in the future, it is %s now`, instant(now)))
+			return refuse(http.StatusBadRequest, fmt.Sprintf(`invalid body: "until" is not in the future, it is %s now`, scaling.At(now)))
 		}
 		if !writable(*req.Until.Value) {
 			return refuse(http.StatusBadRequest, `invalid body: "until" is not in the years 0 to 9999 of UTC`)

@@ -317,7 +317,7 @@ func TestLeaderThatHangs(t *testing.T) {
 		began := time.Now()
 		status := decoded[Status](t, call(h, "GET", "/autoscaler/status"))
 		require.Equal(t, forwardTimeout, time.Since(began))
-		require.Contains(t, status.LeaderError, "gives no answer since "+instant(time.Now())+", and never did (no answer within 5s")
+		require.Contains(t, status.LeaderError, "gives no answer since "+scaling.At(time.Now())+", and never did (no answer within 5s")
 		again := decoded[Status](t, call(h, "GET", "/autoscaler/status"))
 		require.Equal(t, forwardTimeout, time.Since(began), "nobody waits twice")
 		require.Equal(t, status.LeaderError, again.LeaderError)

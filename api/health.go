@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // Health is what the service knows about those that it depends on.
@@ -69,7 +70,7 @@ func (h *Health) Troubles() []string {
 		}
 	}
 	if r := h.Reload; r != nil {
-		out = append(out, fmt.Sprintf("The reload of %s was refused, and a restart would fail; what was loaded before runs on. %s", instant(r.At), r.Error))
+		out = append(out, fmt.Sprintf("The reload of %s was refused, and a restart would fail; what was loaded before runs on. %s", scaling.At(r.At), r.Error))
 	}
 	return out
 }
@@ -90,7 +91,7 @@ func whoOf(kind string, s *contact.Status) string {
 func silence(s *contact.Status) string {
 	text := "gives no answer"
 	if s.Since != nil {
-		text += " since " + instant(*s.Since)
+		text += " since " + scaling.At(*s.Since)
 	}
 	if s.LastAnswer == nil {
 		text += ", and never did"
@@ -141,10 +142,10 @@ func contactViewOf(what string, s *contact.Status) contactView {
 		v.Words = "not asked yet"
 	}
 	if s.Since != nil {
-		v.Since = instant(*s.Since)
+		v.Since = scaling.At(*s.Since)
 	}
 	if s.LastAnswer != nil {
-		v.LastAnswer = instant(*s.LastAnswer)
+		v.LastAnswer = scaling.At(*s.LastAnswer)
 	}
 	return v
 }

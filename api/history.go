@@ -107,7 +107,7 @@ func whatChanged(before, after *state.ControlRecord) string {
 // bound is what of a bound was set at t.
 func bound(v *int, timed *scaling.TimedBound, t time.Time) string {
 	if timed != nil && t.Before(timed.Until) {
-		return fmt.Sprintf("%d until %s", timed.Workers, instant(timed.Until))
+		return fmt.Sprintf("%d until %s", timed.Workers, scaling.At(timed.Until))
 	}
 	return override(v)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zeta-scaler/zeta-scaler/contact"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 	"github.com/zeta-scaler/zeta-scaler/state"
 	"github.com/zeta-scaler/zeta-scaler/trouble"
 	"github.com/zeta-scaler/zeta-scaler/web/outgoing"
@@ -97,7 +98,7 @@ func (l *leaders) target(ctx context.Context) (u *url.URL, r state.LeaderRecord,
 	case r.Epoch == 0:
 		return nil, r, "This replica does not lead, and nobody has yet: one of the replicas will within seconds."
 	case r.Holder == l.self:
-		return nil, r, fmt.Sprintf("This replica led from %s until a moment ago, and no other one has begun: one will as soon as it gets the lease.", instant(r.Since))
+		return nil, r, fmt.Sprintf("This replica led from %s until a moment ago, and no other one has begun: one will as soon as it gets the lease.", scaling.At(r.Since))
 	case r.URL == "":
 		return nil, r, fmt.Sprintf("This replica does not lead, and %s has not told where it can be asked: set web.advertise_url of every replica, or ask that one.", who(&r))
 	}
@@ -151,5 +152,5 @@ func (l *leaders) silent(r *state.LeaderRecord) string {
 }
 
 func who(r *state.LeaderRecord) string {
-	return fmt.Sprintf("the leader %s (since %s)", r.Holder, instant(r.Since))
+	return fmt.Sprintf("the leader %s (since %s)", r.Holder, scaling.At(r.Since))
 }

@@ -21,7 +21,7 @@ func Objections(key string, conf state.Configured, r state.ControlRecord, now ti
 	for _, b := range r.Timed(now) {
 		for _, why := range objectionsAt(key, conf, r, b.Until, check) {
 			if !slices.Contains(out, why) {
-				out = append(out, "from "+instant(b.Until)+" on "+why)
+				out = append(out, "from "+scaling.At(b.Until)+" on "+why)
 			}
 		}
 	}

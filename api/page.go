@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -104,7 +103,7 @@ func (s *server) GetPage(c echo.Context, params GetPageParams) error {
 		}
 		scope := s.scopeView(c.Request().Context(), &ev, rangeOf(string(params.Range)), asOf != "", now)
 		if asOf != "" {
-			scope.AsOf, view.Refresh, view.Interval = instant(ev.Tick), 0, 0
+			scope.AsOf, view.Refresh, view.Interval = scaling.At(ev.Tick), 0, 0
 			scope.Remarks = append([]string{asOf}, scope.Remarks...)
 		}
 		view.Scope, view.Title = &scope, scope.Shown
@@ -156,7 +155,7 @@ func (s *server) recordedAs(ctx context.Context, newest *scaling.Evaluation, par
 	if r.Facts != nil {
 		ev.Facts = *r.Facts
 	}
-	return ev, fmt.Sprintf("This is the recorded decision of %s, entry %d of the history.", instant(e.At), e.ID), nil
+	return ev, fmt.Sprintf("This is the recorded decision of %s, entry %d of the history.", scaling.At(e.At), e.ID), nil
 }
 
 // interval is the shortest of the scopes', 0 without any.
@@ -174,7 +173,7 @@ func interval(evaluations []scaling.Evaluation) float64 {
 // that an error of the template is an error of the request.
 func (s *server) writePage(c echo.Context, status int, view pageView) error {
 	view.Leader, view.Epoch, view.Nav = s.leads(c), s.Board.Epoch(), s.navViews(c.Path())
-	view.LeaderName, view.Now = s.leaderName(c), instant(s.Now())
+	view.LeaderName, view.Now = s.leaderName(c), scaling.At(s.Now())
 	h := s.health()
 	view.Troubles = h.Troubles()
 	if why := leaderProblem(c); why != "" {
@@ -205,6 +204,3 @@ func toggleRefresh(query url.Values, refresh int) string {
 	query.Set("refresh", strconv.Itoa(to))
 	return "?" + query.Encode()
 }
-
-// instant writes a time for machines and people alike.
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -86,7 +86,7 @@ func (v *alertsView) alert(f *state.FiredAlert, now time.Time) alertView {
 		Name: f.Labels["alertname"], Severity: f.Labels["severity"], Kind: "plain",
 		Scope: cmp.Or(scaling.ShownKey(scope), f.Labels["cluster"]), ScopeURL: scopeURL(scope),
 		Summary: f.Annotations["summary"], Text: f.Annotations["description"],
-		Since: instant(f.StartsAt), For: ago(now.Sub(f.StartsAt)),
+		Since: scaling.At(f.StartsAt), For: ago(now.Sub(f.StartsAt)),
 	}
 	a.Runbook = "runbook#" + strings.ToLower(a.Name)
 	switch a.Severity {
@@ -96,7 +96,7 @@ func (v *alertsView) alert(f *state.FiredAlert, now time.Time) alertView {
 		a.Kind = "person"
 	}
 	if !f.ResolvedAt.IsZero() {
-		a.Kind, a.EndedAt = "plain", instant(f.ResolvedAt)
+		a.Kind, a.EndedAt = "plain", scaling.At(f.ResolvedAt)
 		return a
 	}
 	if v.Alertmanager != "" {

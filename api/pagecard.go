@@ -41,10 +41,10 @@ func failureViewOf(f *Failure, now time.Time) *failureView {
 		StepsURL: "#actions", RunbookURL: "runbook#zetaactionfailed",
 	}
 	if !f.At.IsZero() {
-		v.At, v.Age = instant(f.At), span(max(0, now.Sub(f.At).Seconds()))
+		v.At, v.Age = scaling.At(f.At), span(max(0, now.Sub(f.At).Seconds()))
 	}
 	if f.RetryAt != nil {
-		v.RetryAt, v.RetryIn = instant(*f.RetryAt), left(*f.RetryAt, now)
+		v.RetryAt, v.RetryIn = scaling.At(*f.RetryAt), left(*f.RetryAt, now)
 	}
 	return v
 }
@@ -112,7 +112,7 @@ func forecastViewOf(f *scaling.Forecast, now time.Time) *forecastView {
 	if f == nil {
 		return nil
 	}
-	return &forecastView{Action: f.Action, Row: f.Row, Workers: count(f.RecommendedWorkers), At: instant(f.At), In: left(f.At, now)}
+	return &forecastView{Action: f.Action, Row: f.Row, Workers: count(f.RecommendedWorkers), At: scaling.At(f.At), In: left(f.At, now)}
 }
 
 // blockerView is one thing that holds a recommendation back, with its end.
@@ -128,7 +128,7 @@ func blockerViews(ev *scaling.Evaluation, now time.Time) []blockerView {
 		c := &ev.Recommendation.BlockingConditions[i]
 		v := blockerView{Name: c.Name, Words: blockerWords(c)}
 		if c.Until != nil {
-			v.Until, v.Left = instant(*c.Until), left(*c.Until, now)
+			v.Until, v.Left = scaling.At(*c.Until), left(*c.Until, now)
 		}
 		out = append(out, v)
 	}

@@ -133,7 +133,7 @@ func scopeConfigViewOf(c *ScopeConfig, now time.Time) scopeConfigView {
 	if end := c.Control.Until; c.Control.Paused && (end == nil || now.Before(*end)) {
 		v.Pause = "paused"
 		if end != nil {
-			v.Pause += " until " + instant(*end)
+			v.Pause += " until " + scaling.At(*end)
 		}
 	}
 	return v

@@ -53,9 +53,9 @@ func (s *server) controlView(ctx context.Context, now time.Time, keys ...string)
 		if !r.PausedAt(now) {
 			continue
 		}
-		p := pauseView{Whole: key == state.GlobalKey, By: r.Pauser(), Reason: r.Reason, Since: instant(r.Since())}
+		p := pauseView{Whole: key == state.GlobalKey, By: r.Pauser(), Reason: r.Reason, Since: scaling.At(r.Since())}
 		if !r.PausedUntil.IsZero() {
-			p.Until, p.Left = instant(r.PausedUntil), span(r.PausedUntil.Sub(now).Seconds())
+			p.Until, p.Left = scaling.At(r.PausedUntil), span(r.PausedUntil.Sub(now).Seconds())
 		}
 		v.Pauses = append(v.Pauses, p)
 	}

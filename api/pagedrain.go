@@ -73,7 +73,7 @@ func drainViewOf(d *scaling.Drain, now time.Time) drainView {
 		})
 	}
 	for _, t := range d.Transitions {
-		v.Transitions = append(v.Transitions, transitionView{State: string(t.State), At: instant(t.At), Reason: t.Reason})
+		v.Transitions = append(v.Transitions, transitionView{State: string(t.State), At: scaling.At(t.At), Reason: t.Reason})
 	}
 	return v
 }
@@ -110,7 +110,7 @@ func drainNote(d *scaling.Drain, now time.Time) (kind, note, todo string) {
 	case d.Error != "":
 		return "person", d.Error, ""
 	case !d.Deadline.IsZero() && d.Deadline.After(now) && !d.State.Over():
-		return "plain", "Given up at " + instant(d.Deadline) + " if jobs in batch mode still run there.", ""
+		return "plain", "Given up at " + scaling.At(d.Deadline) + " if jobs in batch mode still run there.", ""
 	}
 	return "", "", ""
 }
@@ -143,7 +143,7 @@ func (st *standing) drainFailureView(ev *scaling.Evaluation, now time.Time) *fai
 	worker := cmp.Or(d.Worker, "a worker")
 	v := &failureView{Error: cmp.Or(d.Error, d.GivenUp), StepsURL: "#drains", RunbookURL: "runbook#zetadrainfailed"}
 	if at := d.EnteredAt(); !at.IsZero() {
-		v.At, v.Age = instant(at), span(max(0, now.Sub(at).Seconds()))
+		v.At, v.Age = scaling.At(at), span(max(0, now.Sub(at).Seconds()))
 	}
 	stopped := d.Stopped(now)
 	switch {
@@ -167,7 +167,7 @@ func (st *standing) drainFailureView(ev *scaling.Evaluation, now time.Time) *fai
 	default:
 		v.Next = "The worker stays, and every job that was stopped runs again. Mend what the error says: it is tried again by itself while it is still called for. Pause the scope to stop that."
 		if until := st.drains[ev.Scope.Key].BackoffUntil; until.After(now) {
-			v.RetryAt, v.RetryIn = instant(until), left(until, now)
+			v.RetryAt, v.RetryIn = scaling.At(until), left(until, now)
 		}
 	}
 	return v

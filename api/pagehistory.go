@@ -57,7 +57,7 @@ func (s *server) historyView(ctx context.Context, ev *scaling.Evaluation) histor
 func decisionViewOf(e *HistoryEntry) decisionView {
 	r := &e.Recommendation
 	return decisionView{
-		At: instant(e.At), URL: linkTo("./", "scope", e.Scope, "id", strconv.FormatInt(e.ID, 10)),
+		At: scaling.At(e.At), URL: linkTo("./", "scope", e.Scope, "id", strconv.FormatInt(e.ID, 10)),
 		Scope: scaling.ShownKey(e.Scope), ScopeURL: scopeURL(e.Scope),
 		Action: r.Action, Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers), Row: string(r.Row), Reason: r.Reason,
 	}
@@ -85,7 +85,7 @@ func (s *server) withChanges(ctx context.Context, scope string, decisions []deci
 
 // changeView is a line about what somebody has set.
 func changeView(c *Change) decisionView {
-	v := decisionView{At: instant(c.At), Change: c.What, Scope: scaling.ShownKey(c.Scope), ScopeURL: scopeURL(c.Scope)}
+	v := decisionView{At: scaling.At(c.At), Change: c.What, Scope: scaling.ShownKey(c.Scope), ScopeURL: scopeURL(c.Scope)}
 	if c.Scope == state.GlobalKey {
 		v.Change += " of the service"
 	}
@@ -94,7 +94,7 @@ func changeView(c *Change) decisionView {
 		why = append(why, "by "+c.Who)
 	}
 	if c.Until != nil {
-		why = append(why, "until "+instant(*c.Until))
+		why = append(why, "until "+scaling.At(*c.Until))
 	}
 	if c.Reason != "" {
 		why = append(why, c.Reason)
@@ -196,7 +196,7 @@ func actionViewOf(x *scaling.Execution) actionView {
 		v.Note = "There was nothing to do: the platform already has at least the target."
 	}
 	for i, t := range x.Transitions {
-		step := transitionView{State: string(t.State), At: instant(t.At), Reason: t.Reason}
+		step := transitionView{State: string(t.State), At: scaling.At(t.At), Reason: t.Reason}
 		if i+1 < len(x.Transitions) {
 			step.Took = span(max(0, x.Transitions[i+1].At.Sub(t.At).Round(time.Second).Seconds()))
 		}

@@ -40,7 +40,7 @@ func (s *server) limitsView(ev *scaling.Evaluation, st *standing, now time.Time)
 	for _, b := range st.timed(now, ev) {
 		v.Timed = append(v.Timed, timedView{
 			Bound: string(b.Bound), Workers: b.Workers, By: b.By, Reason: b.Reason,
-			Since: instant(b.Since), Until: instant(b.Until), Left: left(b.Until, now),
+			Since: scaling.At(b.Since), Until: scaling.At(b.Until), Left: left(b.Until, now),
 		})
 	}
 	return v

@@ -157,7 +157,7 @@ func (v *listView) health(h *Health) {
 	v.Down = anyDown(v.Contacts)
 	v.Configured = len(h.Clusters)
 	if !h.NextTick.IsZero() {
-		v.NextTick = instant(h.NextTick)
+		v.NextTick = scaling.At(h.NextTick)
 	}
 }
 
@@ -195,7 +195,7 @@ func entryViewOf(ev listedScope, st *standing, refresh *int, now time.Time) entr
 		Name: ev.Scope.Shown(), Key: ev.Scope.Key, URL: "?" + to.Encode(),
 		Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers), Change: changeWords(ev.Evaluation),
 		Action: r.Action, Row: string(r.Row), Reason: r.Reason,
-		Badges: badges(ev.Evaluation, st, now), ObservedAt: instant(r.ObservedAt), Age: span(age(ev.Evaluation, now)),
+		Badges: badges(ev.Evaluation, st, now), ObservedAt: scaling.At(r.ObservedAt), Age: span(age(ev.Evaluation, now)),
 		Needs: len(ev.needs) > 0, FirstInQueue: firstInQueue(ev.Evaluation, now),
 	}
 	view.Failures = failuresOf(ev.Evaluation, st, now)

@@ -161,7 +161,7 @@ func encoded(v any) string {
 
 // summary is the plot in words: its period, and least and most of each line.
 func summary(points []point) string {
-	at := func(p point) string { return instant(time.Unix(*p[0], 0)) }
+	at := func(p point) string { return scaling.At(time.Unix(*p[0], 0)) }
 	parts := []string{fmt.Sprintf("Workers from %s to %s.", at(points[0]), at(points[len(points)-1]))}
 	for i, name := range []string{"Current", "Recommended"} {
 		var known []int64
@@ -228,7 +228,7 @@ func actionMark(x *scaling.Execution, to time.Time) markView {
 		m.Kind = "failed"
 	}
 	m.Words = fmt.Sprintf("Action %s → %d: %s", count(x.From), x.Target, strings.ToLower(string(x.State)))
-	m.Since, m.Until = instant(m.from), instant(m.to)
+	m.Since, m.Until = scaling.At(m.from), scaling.At(m.to)
 	return m
 }
 
@@ -242,7 +242,7 @@ func pauseMarks(changes []Change, to time.Time) []markView {
 		case auditResume:
 			ends[c.Scope] = c.At
 		case auditPause:
-			m := markView{from: c.At, to: to, Kind: "pause", Since: instant(c.At)}
+			m := markView{from: c.At, to: to, Kind: "pause", Since: scaling.At(c.At)}
 			if end, ok := ends[c.Scope]; ok {
 				m.to = end
 			}
@@ -250,7 +250,7 @@ func pauseMarks(changes []Change, to time.Time) []markView {
 				m.to = *c.Until
 			}
 			if m.to.Before(to) {
-				m.Until = instant(m.to)
+				m.Until = scaling.At(m.to)
 			}
 			ends[c.Scope] = c.At // another pause before this one ends with it
 			m.Words = "Paused"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // rulesView is the page of the rule sets that are loaded.
@@ -126,7 +127,7 @@ func (s *server) askURL(expr string, at time.Time) string {
 	if s.Samples != nil {
 		query := url.Values{"query": {expr}}
 		if !at.IsZero() {
-			query.Set("time", instant(at))
+			query.Set("time", scaling.At(at))
 		}
 		return "api/v1/query?" + query.Encode()
 	}

@@ -124,8 +124,8 @@ func scopeViewOf(ev *scaling.Evaluation, st *standing, now time.Time) scopeView 
 		Current: count(r.CurrentWorkers), Recommended: count(r.RecommendedWorkers),
 		Action: r.Action, Reason: r.Reason,
 		Mode: ev.Mode, SlotMode: ev.SlotMode, Deployment: ev.Deployment, Bounds: bounds(ev),
-		RuleSet: r.RuleSet, Digest: shortDigest(r.RuleSet.Digest), ID: r.RecommendationID, Since: instant(r.Since),
-		ObservedAt: instant(r.ObservedAt), Age: span(age(ev, now)),
+		RuleSet: r.RuleSet, Digest: shortDigest(r.RuleSet.Digest), ID: r.RecommendationID, Since: scaling.At(r.Since),
+		ObservedAt: scaling.At(r.ObservedAt), Age: span(age(ev, now)),
 		Paused: st.paused(ev, now), Badges: badges(ev, st, now), Notes: notes(ev, st, now),
 		Failures: failuresOf(ev, st, now), Step: stepOf(ev, st, now), Unpaused: outlookViewOf(ev.Unpaused), Next: forecastViewOf(ev.Next, now), FirstInQueue: firstInQueue(ev, now), Blockers: blockerViews(ev, now),
 	}

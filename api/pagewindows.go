@@ -74,7 +74,7 @@ func windowViewOf(w *scaling.Window, applies bool, now time.Time) windowView {
 		v.WindowSeconds, v.HeldSeconds = w.WindowSeconds, min(w.HeldSeconds, w.WindowSeconds)
 	}
 	if applies && !w.SustainedAt.IsZero() {
-		v.When, v.WhenIn = instant(w.SustainedAt), left(w.SustainedAt, now)
+		v.When, v.WhenIn = scaling.At(w.SustainedAt), left(w.SustainedAt, now)
 	}
 	switch {
 	case !applies:

@@ -193,7 +193,7 @@ func (s *server) decidedAt(ctx context.Context, params GetExplainParams) (Explan
 		return x, nil //nolint:nilerr // what was recorded only adds to it
 	}
 	if r, err := decodeRecord(record); err == nil && r.Recommendation.Row != ev.Recommendation.Row {
-		x.Notes = append(x.Notes, fmt.Sprintf("What was said then, since %s, is by row %s: %s", instant(r.Recommendation.ObservedAt), r.Recommendation.Row, r.Recommendation.Reason))
+		x.Notes = append(x.Notes, fmt.Sprintf("What was said then, since %s, is by row %s: %s", scaling.At(r.Recommendation.ObservedAt), r.Recommendation.Row, r.Recommendation.Reason))
 	}
 	return x, nil
 }
@@ -202,7 +202,7 @@ func (s *server) decidedAt(ctx context.Context, params GetExplainParams) (Explan
 func computedAgain(ev *scaling.Evaluation) string {
 	r := ev.Recommendation.RuleSet
 	return fmt.Sprintf("Computed again from what Prometheus has of %s now, with the rules that are loaded now (%s %s) and the limits of that time, without actions.",
-		instant(ev.Tick), r.Name, r.Version)
+		scaling.At(ev.Tick), r.Name, r.Version)
 }
 
 func (s *server) pastAt(ctx context.Context, scope string, at time.Time) (scaling.Evaluation, error) {

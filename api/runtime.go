@@ -278,7 +278,7 @@ func checkChange(ch *ScopeChange, now time.Time) error {
 	removes := func(b Optional[int]) bool { return b.Set && b.Value == nil }
 	switch until := ch.Until.Value; {
 	case until == nil || !until.After(now):
-		return bad(fmt.Sprintf("is not in the future, it is %s now", instant(now)))
+		return bad(fmt.Sprintf("is not in the future, it is %s now", scaling.At(now)))
 	case !writable(*until):
 		return bad("is not in the years 0 to 9999 of UTC")
 	case !ch.MinWorkers.Set && !ch.MaxWorkers.Set:

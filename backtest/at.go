@@ -28,7 +28,7 @@ func At(ctx context.Context, o Options, scope string, at time.Time) (scaling.Eva
 		return scaling.Evaluation{}, err
 	}
 	if last.evaluation == nil {
-		return scaling.Evaluation{}, fmt.Errorf("%w %s at %s", ErrNoSample, scaling.ShownKey(scope), stamp(tick))
+		return scaling.Evaluation{}, fmt.Errorf("%w %s at %s", ErrNoSample, scaling.ShownKey(scope), scaling.At(tick))
 	}
 	return *last.evaluation, nil
 }

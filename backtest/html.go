@@ -21,7 +21,7 @@ var reportTemplate string
 // script.
 func (r *Report) WriteHTML(w io.Writer) error {
 	return chart.WritePage(w, reportTemplate, template.FuncMap{
-		"stamp": stamp, "length": length, "seconds": seconds,
+		"stamp": scaling.At, "length": length, "seconds": seconds,
 		"count":    func(n *int) string { return or(count(n), "unknown") },
 		"letter":   func(i int) string { return string(rune('A' + i)) },
 		"share":    func(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) },

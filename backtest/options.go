@@ -9,6 +9,7 @@ import (
 	"github.com/zeta-scaler/zeta-scaler/evaluator"
 	"github.com/zeta-scaler/zeta-scaler/progress"
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // DefaultForgetAfter is how long a scope without samples is kept, as in the
@@ -88,15 +89,13 @@ func (o *Options) prepare() error {
 		}
 	}
 	if !o.Start.Before(o.End) {
-		errs = append(errs, fmt.Errorf("the period ends at %s, which is not after its start at %s", stamp(o.End), stamp(o.Start)))
+		errs = append(errs, fmt.Errorf("the period ends at %s, which is not after its start at %s", scaling.At(o.End), scaling.At(o.Start)))
 	}
 	if !o.Start.Before(o.Now) {
-		errs = append(errs, fmt.Errorf("the period begins at %s, which is not in the past", stamp(o.Start)))
+		errs = append(errs, fmt.Errorf("the period begins at %s, which is not in the past", scaling.At(o.Start)))
 	}
 	if n := o.End.Sub(o.Start) / first.Interval; n > maxTicks {
 		errs = append(errs, fmt.Errorf("the period has %d ticks, expected at most %d", n, maxTicks))
 	}
 	return errors.Join(errs...)
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zeta-scaler/zeta-scaler/rules"
+	"github.com/zeta-scaler/zeta-scaler/scaling"
 )
 
 // day is a backtest of a day with a busy hour, with names that a page must not
@@ -53,7 +54,7 @@ func TestPage(t *testing.T) {
 
 func TestPicturesLeadSomewhere(t *testing.T) {
 	r := day(t, nil)
-	pictures := r.Pictures(r.Scopes[0], func(at time.Time) string { return "/explain?at=" + stamp(at) + "&x=1" })
+	pictures := r.Pictures(r.Scopes[0], func(at time.Time) string { return "/explain?at=" + scaling.At(at) + "&x=1" })
 	wellFormed(t, string(pictures[0].SVG))
 	require.Contains(t, pictures[0].SVG, `<a href="/explain?at=2026-03-01T00:`)
 	require.NotContains(t, pictures[1].SVG, "<a ")

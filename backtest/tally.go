@@ -62,7 +62,7 @@ func newTally(o *Options, sides []*side) *tally {
 		})
 	}
 	if o.End.After(o.Now) {
-		t.note("The period ends in the future: what is judged ends at " + stamp(o.Now) + ".")
+		t.note("The period ends in the future: what is judged ends at " + scaling.At(o.Now) + ".")
 	}
 	return t
 }
@@ -241,10 +241,10 @@ func (t *tally) conclude() {
 		t.note("There is no sample of workers.current" + of + " in the period: is it the right source, and does it reach back so far?")
 		return
 	case t.seen.First.Sub(*r.From) > slack:
-		t.note("The first sample is of " + stamp(t.seen.First) + ": before, the source has nothing (its retention may be shorter than the period).")
+		t.note("The first sample is of " + scaling.At(t.seen.First) + ": before, the source has nothing (its retention may be shorter than the period).")
 	}
 	if r.To.Sub(t.seen.Last) > slack {
-		t.note("The last sample is of " + stamp(t.seen.Last) + ": after that, the source has nothing.")
+		t.note("The last sample is of " + scaling.At(t.seen.Last) + ": after that, the source has nothing.")
 	}
 	for _, key := range t.o.Scopes {
 		if t.byKey[key] == nil {

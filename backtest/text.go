@@ -35,7 +35,7 @@ func (r *Report) head(b *strings.Builder) {
 	}
 	period := "no tick"
 	if r.From != nil {
-		period = fmt.Sprintf("%s to %s", stamp(*r.From), stamp(*r.To))
+		period = fmt.Sprintf("%s to %s", scaling.At(*r.From), scaling.At(*r.To))
 	}
 	fmt.Fprintf(b, "Backtest over %s: %s, %s.\n", r.Source, period, scaling.Counted(r.Ticks, "tick"))
 	for i, rs := range r.RuleSets {
@@ -49,7 +49,7 @@ func (r *Report) head(b *strings.Builder) {
 		fmt.Fprintf(b, "Note: %s\n", n)
 	}
 	for _, f := range r.Failures {
-		fmt.Fprintf(b, "Unknown at %s, %s to %s: %s\n  %s\n", scaling.Counted(f.Ticks, "tick"), stamp(f.First), stamp(f.Last), f.Error, oneLine(f.Expr))
+		fmt.Fprintf(b, "Unknown at %s, %s to %s: %s\n  %s\n", scaling.Counted(f.Ticks, "tick"), scaling.At(f.First), scaling.At(f.Last), f.Error, oneLine(f.Expr))
 	}
 }
 
@@ -93,7 +93,7 @@ func (v *Verdict) text(b *strings.Builder, interval time.Duration) {
 	}
 	b.WriteString("  decisions:\n")
 	for _, c := range v.Changes[:min(maxShown, len(v.Changes))] {
-		fmt.Fprintf(b, "    %s  %s → %s  %s, %s: %s\n", stamp(c.At), or(count(c.Current), "?"), or(count(c.Recommended), "?"), c.Action, c.Row, c.Reason)
+		fmt.Fprintf(b, "    %s  %s → %s  %s, %s: %s\n", scaling.At(c.At), or(count(c.Current), "?"), or(count(c.Recommended), "?"), c.Action, c.Row, c.Reason)
 	}
 	if more := len(v.Changes) + v.MoreChanges - maxShown; more > 0 {
 		fmt.Fprintf(b, "    and %d more: -o jsonl lists them all\n", more)
@@ -114,7 +114,7 @@ func (c *Comparison) text(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  A and B differ at %d of %s:\n", c.Differ, scaling.Counted(c.Ticks, "tick"))
 	for _, d := range c.Differences[:min(maxShown, len(c.Differences))] {
-		fmt.Fprintf(b, "    %s, %s: A %s; B %s\n", stamp(d.From), scaling.Counted(d.Ticks, "tick"), d.First.text(), d.Second.text())
+		fmt.Fprintf(b, "    %s, %s: A %s; B %s\n", scaling.At(d.From), scaling.Counted(d.Ticks, "tick"), d.First.text(), d.Second.text())
 	}
 	if more := len(c.Differences) + c.MoreDifferences - maxShown; more > 0 {
 		fmt.Fprintf(b, "    and %d more %s: -o json lists them\n", more, scaling.Plural(more, "stretch", "stretches"))
